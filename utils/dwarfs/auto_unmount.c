@@ -16,11 +16,10 @@
 
 #include "dwarfs/mount.h"
 
-#define MOST_DESCRIPTORS 1024 /* no program has opened more at its start */
-
 /* Let go of the terminal, and of all that would keep others waiting. */
-static bool detach(int keep)
+static bool detach(int pipe)
 {
+	struct descriptors keep = { .count = 0 };
 	sigset_t all;
 	int null = open("/dev/null", O_RDWR);
 
@@ -28,11 +27,10 @@ static bool detach(int keep)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	if (null < 0 || setsid() < 0 || chdir("/") != 0)
 		return false;
-	for (int fd = 0; fd < MOST_DESCRIPTORS; fd++)
-		if (fd <= STDERR_FILENO)
-			dup2(null, fd);
-		else if (fd != keep)
-			close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	descriptors_keep(&keep, pipe);
+	descriptors_close(&keep);
 	return true;
 }
 

@@ -34,7 +34,20 @@ static int wait_for(pid_t child, int from)
 	return tool_error("the driver ended before the first request");
 }
 
-bool background_start(int *pipe_out, int *code_out)
+/* Close what the caller has left open, such as a lock, unless the arguments name it. */
+static void close_inherited(const struct command *command, int pipe)
+{
+	struct descriptors keep = { .count = 0 };
+
+	descriptors_keep(&keep, pipe);
+	descriptors_keep_path(&keep, command->fuse.mountpoint);
+	descriptors_keep_path(&keep, command->settings.image);
+	descriptors_keep_path(&keep, command->settings.analysis_file);
+	descriptors_keep_path(&keep, command->settings.perfmon_trace);
+	descriptors_close(&keep);
+}
+
+bool background_start(const struct command *command, int *pipe_out, int *code_out)
 {
 	int ends[2];
 	pid_t child;
@@ -48,7 +61,7 @@ bool background_start(int *pipe_out, int *code_out)
 		*code_out = wait_for(child, ends[0]);
 		return true;
 	}
-	close(ends[0]);
+	close_inherited(command, ends[1]);
 	*pipe_out = ends[1];
 	return false;
 }

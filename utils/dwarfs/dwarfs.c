@@ -376,7 +376,7 @@ static int run_mount(struct fuse_args *args, struct command *command)
 	tool_set_log_level(settings->log_level);
 	if (add_mount_options(args, command) != 0)
 		return 1;
-	if (!foreground && background_start(&background, &code)) {
+	if (!foreground && background_start(command, &background, &code)) {
 		/* The directory is the child's now, or was removed by it. */
 		free(command->made_mount_point);
 		command->made_mount_point = NULL;

@@ -243,13 +243,30 @@ bool kernel_find_mount(const char *path, struct mount_device *device_out);
  * depends on it. */
 void kernel_read_ahead(const char *path);
 
+/* -- dwarfs/descriptors.c ----------------------------------------------------------- */
+
+#define MOST_KEPT 8
+
+/* Descriptors that stay open. */
+struct descriptors {
+	int fds[MOST_KEPT];
+	size_t count;
+};
+
+void descriptors_keep(struct descriptors *keep, int fd);
+/* Keep the descriptor of a path such as "/dev/fd/9"; no other path, nor NULL. */
+void descriptors_keep_path(struct descriptors *keep, const char *path);
+/* Close all others above the three standard ones. */
+void descriptors_close(const struct descriptors *keep);
+
 /* -- dwarfs/background.c: a process of its own -------------------------------------- */
 
 /*
  * Go on in a child process; the parent waits for background_ready() of the child, and
- * ends: here it gets true, and the exit code. The child gets false.
+ * ends: here it gets true, and the exit code. The child gets false, and has the standard
+ * descriptors and those that its arguments name.
  */
-bool background_start(int *pipe_out, int *code_out);
+bool background_start(const struct command *command, int *pipe_out, int *code_out);
 /* All is well: let go of the terminal and the parent. */
 int background_ready(int pipe);
 

@@ -4,10 +4,12 @@
 import concurrent.futures
 import contextlib
 import errno
+import fcntl
 import json
 import mmap
 import os
 import random
+import resource
 import signal
 import stat
 import subprocess
@@ -215,6 +217,26 @@ with suite.case("a session that does not begin is a failure, also in the backgro
         done = run(upstream("data"), f"/dev/fd/{device}", *options, pass_fds=[device])
         assert done.returncode == 1 and "starting the session" in done.stderr, done
     os.close(device)
+
+with suite.case("descriptors of the caller are closed in the background, also by auto_unmount"):
+    lock = os.open(place("lock"), os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = min(limit[1], 4096) - 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (high + 1, limit[1]))
+    os.dup2(lock, high)
+    for options in ((), ("-o", "auto_unmount")):
+        with in_background(upstream("data"), *options, pass_fds=[lock, high]) as (path, pid):
+            found = {os.readlink(entry.path) for process in os.listdir("/proc") if process.isdigit()
+                     and path.encode() in read(f"/proc/{process}/cmdline")
+                     for entry in os.scandir(f"/proc/{process}/fd")}
+            assert found and place("lock") not in found, found
+    os.close(high)
+    os.close(lock)
+    with open(upstream("data"), "rb") as source:  # what the arguments name stays open
+        name = f"/dev/fd/{source.fileno()}"
+        with in_background(name, pass_fds=[source.fileno()]) as (path, _):
+            assert read(path + "/format.sh")
 
 with suite.case("commas and backslashes in the path of the image"):
     name = place("a,b\\c,ro,x=y.dwarfs")
