@@ -13,6 +13,7 @@
  *	range N FIRST		the entries of directory N begin at FIRST instead, from 1 on
  *	size N BYTES		the cached size of the file with the number N
  *	block BITS		blocks may have so many bytes
+ *	category NAME		the category of the block
  *
  * %XX in names and targets is a byte. The image is written to the path in the argument.
  */
@@ -40,6 +41,7 @@ struct tree {
 	uint32_t ranges[MOST]; /* 0: none */
 	struct freeze_pair64 sizes[MOST];
 	uint32_t block_bytes, size_count;
+	char *category; /* NULL: none */
 	uint32_t line_count, chunk_count, hole_count;
 	uint32_t counts[KINDS]; /* including the root */
 };
@@ -127,6 +129,8 @@ static void read_tree(struct tree *tree, FILE *in)
 				(struct freeze_pair64){ dir, bytes };
 		else if (sscanf(text, "block %u", &first) == 1)
 			tree->block_bytes = UINT32_C(1) << first;
+		else if (sscanf(text, "category %4095s", name) == 1)
+			tree->category = decode(name);
 		else if (sscanf(text, "%u %c %4095s %8191s", &dir, &kind, name, value) ==
 			 4)
 			add_line(tree, dir, kind, name, value);
@@ -174,6 +178,8 @@ static void write_tree(const struct tree *tree, struct craft *craft)
 	static uint32_t link_table[MOST];
 	uint32_t modes[KINDS] = { all_modes[DIRS] }, places[KINDS] = { 0 };
 	struct span sparse = { (const uint8_t *)"sparsefiles", 11 };
+	struct span category = { (const uint8_t *)tree->category,
+				 tree->category ? strlen(tree->category) : 0 };
 	uint32_t count = tree->counts[DIRS] + tree->counts[LINKS] + tree->counts[FILES] +
 			 tree->counts[OTHERS];
 	struct freeze_metadata metadata = {
@@ -202,6 +208,10 @@ static void write_tree(const struct tree *tree, struct craft *craft)
 					 .min_chunk_count = 2 },
 		.has_features = true,
 		.features = TABLE(&sparse, 1),
+		.has_category_names = tree->category,
+		.category_names = TABLE(&category, 1),
+		.has_block_categories = tree->category,
+		.block_categories = TABLE(nobody, 1),
 	};
 
 	for (uint32_t kind = LINKS; kind < KINDS; kind++) {
@@ -251,5 +261,6 @@ int main(int argc, char **argv)
 		dw_free(tree.lines[i].name);
 		dw_free(tree.lines[i].value);
 	}
+	dw_free(tree.category);
 	return 0;
 }

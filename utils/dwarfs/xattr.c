@@ -26,8 +26,12 @@ static json_t *json_time(const dwarfs_stat *stat, int time)
 			 (json_int_t)dwarfs_stat_nanoseconds(stat, time));
 }
 
-/* More of them would exceed the maximum size of a value. */
-#define MOST_CHUNKS 256
+/* A value has at most 64 KiB. Chunks with short names of categories need less than
+ * MOST_CHUNK_BYTES. */
+#define MOST_CHUNKS	 256
+#define MOST_CHUNK_BYTES 60000
+/* Line breaks and indentation of a chunk, and the comma after it. */
+#define LAYOUT_BYTES 64
 
 static json_t *json_chunk(const dwarfs_image *image, const dwarfs_file *file,
 			  uint64_t index)
@@ -48,11 +52,12 @@ static json_t *json_chunk(const dwarfs_image *image, const dwarfs_file *file,
 			 (json_int_t)bytes);
 }
 
-/* The chunks of a file; the list ends at the first damaged one. */
+/* The chunks of a file; the list ends at the limits, or the first damaged one. */
 static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode inode)
 {
 	json_t *chunks = json_array();
 	dwarfs_file *file;
+	size_t bytes = 0;
 	uint64_t count;
 
 	if (dwarfs_file_open(image, inode, &file, NULL) < 0) {
@@ -60,9 +65,17 @@ static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode ino
 		return;
 	}
 	count = dwarfs_file_chunk_count(file);
-	for (uint64_t i = 0; i < count && i < MOST_CHUNKS; i++)
-		if (json_array_append_new(chunks, json_chunk(image, file, i)) != 0)
+	for (uint64_t i = 0; i < count && i < MOST_CHUNKS; i++) {
+		json_t *chunk = json_chunk(image, file, i);
+
+		bytes += json_dumpb(chunk, NULL, 0, 0) + LAYOUT_BYTES;
+		if (bytes > MOST_CHUNK_BYTES) {
+			json_decref(chunk);
 			break;
+		}
+		if (json_array_append_new(chunks, chunk) != 0)
+			break;
+	}
 	json_object_set_new(info, "chunks", chunks);
 	json_object_set_new(info, "chunk_count", json_integer((json_int_t)count));
 	dwarfs_file_free(file);

@@ -344,6 +344,19 @@ with suite.case("the chunks of a file, with holes and categories, up to the limi
         assert {chunk["category"] for chunk in info["chunks"]} == {"incompressible"}, info
         assert sum(chunk["size"] for chunk in info["chunks"]) == 1 << 20
 
+with suite.case("the chunks of a file end where a long name of a category would exceed the limit"):
+    for category, most in (("short", 256), ("n" * 255, 255), ("%01" * 255, 255)):
+        image = place("categories.dwarfs")
+        lines = f"category {category}\n0 f file " + ",".join(["d10", "d12"] * 150) + "\n"
+        subprocess.run([tap.tool("CRAFT_TREE"), image], input=lines, text=True, check=True)
+        with mount.mounted(image) as path:
+            text = os.getxattr(path + "/file", "user.dwarfs.inodeinfo")
+            info = json.loads(text)
+            assert info["chunk_count"] == 300 and 0 < len(info["chunks"]) <= most, info
+            assert len(text) > 55000 or most == len(info["chunks"]) == 256, len(text)
+            assert all(len(chunk["category"]) == len(category.replace("%01", "n"))
+                       for chunk in info["chunks"])
+
 with suite.case("owner, group and write permissions can be replaced"):
     with mount.mounted(upstream("data"), "-o", "uid=4242,gid=2323,readonly,blocksize=64k") as path:
         for folder, directories, files in os.walk(path):

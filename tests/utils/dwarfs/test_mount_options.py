@@ -256,6 +256,9 @@ with suite.case("files are opened without a request, unless it has an effect"):
         with open(folder + "/file", "wb") as out:
             out.truncate(80 << 20)
         pack(folder)
+    unknown = place("without-size-of-holes.dwarfs")
+    subprocess.run([tap.tool("CRAFT_TREE"), unknown], input="0 f file h4096,d10\n0 f more d20\n",
+                   text=True, check=True)
     for image, options, asks in ((IMAGE, "cache_files", False), (IMAGE, "cache_sparse", False),
                                  (IMAGE, "no_cache_files", True),
                                  (IMAGE, "analysis_file=" + place("list"), True),
@@ -265,6 +268,8 @@ with suite.case("files are opened without a request, unless it has an effect"):
                                  (large + ".dwarfs", "cache_files", True),
                                  (large + ".dwarfs", "cache_sparse", False),
                                  (balanced + ".dwarfs", "cache_files", False),
+                                 (unknown, "cache_files", True),
+                                 (unknown, "cache_sparse", False),
                                  (balanced + ".dwarfs", "no_cache_sparse", True)):
         with mount.mounted(image, "-o", "perfmon=fuse," + options) as path:
             names = [entry.path for folder, _, files in os.walk(path)
