@@ -30,60 +30,18 @@ static const char usage_text[] =
 	"    -h, --help              print this text\n"
 	"    --man                   show the manual page\n"
 	"    -V, --version           print the version\n"
-	"    --auto-mountpoint       mount at the path of the image without its extension\n"
-	"\n"
-	"  the image\n"
-	"    -o offset=N|auto        where it starts in its file (0)\n"
-	"    -o image_offset=N|auto  the same, for mount(8)\n"
-	"    -o imagesize=N          its size (to the end of the file)\n"
-	"    -o verify=eager|lazy    check hashes before use, or not to wait for that (eager)\n"
-	"    -o mmap                 map the file; it must not shrink (no_mmap)\n"
-	"\n"
-	"  memory and speed\n"
-	"    -o cachesize=SIZE       decoded blocks to keep in memory (512m)\n"
-	"    -o workers=N            threads that decompress in advance (2)\n"
-	"    -o seq_detector=N       reads in a row that start decoding ahead; 0: none (4)\n"
-	"    -o max_read=SIZE        most bytes that the kernel requests at a time\n"
-	"    -o readahead=SIZE       bytes to decompress in advance after every read (0)\n"
-	"    -o decratio=R           decode a block to its end if a read needs this share (1)\n"
-	"    -o preload_all          decode all blocks that fit into the cache\n"
-	"    -o preload_category=C   decode the blocks of a category\n"
-	"    -o tidy_strategy=none|time|swap\n"
-	"                            evict blocks that were not read for a while (none)\n"
-	"    -o tidy_interval=TIME   how often to look for them (5m)\n"
-	"    -o tidy_max_age=TIME    how long a while is (10m)\n"
-	"    -o affinity=auto|caller|none\n"
-	"                            serve on the CPU of the calling process (auto: unless\n"
-	"                            there are several at a time)\n"
-	"    -o mlock=none|try|must  keep the metadata in memory (none)\n"
-	"    -o (no_)cache_files     let the kernel cache contents, or not (on)\n"
-	"    -o (no_)cache_sparse    also of files with holes, or not (unless those are large)\n"
-	"    -o block_allocator=malloc|mmap\n"
-	"                            no difference here: always mapped memory\n"
-	"\n"
-	"  names and attributes\n"
-	"    -o uid=N, -o gid=N      owner and group of everything (as in the image)\n"
-	"    -o readonly             no write permissions\n"
-	"    -o case_insensitive     ignore the case of names\n"
-	"    -o blocksize=SIZE       preferred size of reads, st_blksize (512k)\n"
-	"\n"
-	"  messages and statistics\n"
-	"    -o debuglevel=LEVEL     fatal, error, warn, info, verbose, debug or trace\n"
-	"                            (info in the foreground, else warn)\n"
-	"    -o analysis_file=FILE   write which files were opened, in order, at the end\n"
-	"    -o perfmon=PART+...     take times: fuse, filesystem_v2, inode_reader_v2,\n"
-	"                            block_cache; see user.dwarfs.driver.perfmon\n"
-	"    -o perfmon_trace=FILE   write each of them, as trace events in JSON\n"
-	"\n"
-	"    -o auto_unmount         unmount also when this program is killed\n"
-	"    -o (no)suid, -o (no)dev allow setuid programs and devices, or not (not)\n"
-	"    -o allow_suid, -o allow_dev\n"
-	"                            the same as suid and dev, for mount(8)\n"
-	"    -o allow_other, -o allow_root, -o clone_fd,\n"
-	"    -o max_threads=N, -o max_idle_threads=N\n"
-	"                            as for every FUSE file system\n"
+	"    --auto-mountpoint       mount at the path of the image without its extension\n";
+
+static const char usage_end[] =
 	"\n"
 	"Unmount with: fusermount3 -u MOUNTPOINT, or umount MOUNTPOINT\n";
+
+static void print_usage(void)
+{
+	fputs(usage_text, stdout);
+	mount_options_print(stdout);
+	fputs(usage_end, stdout);
+}
 
 /* -- the image ----------------------------------------------------------------------- */
 
@@ -227,9 +185,10 @@ static int serve_by_threads(struct fuse_session *session, const struct command *
 	fuse_loop_cfg_set_clone_fd(config, (unsigned)command->fuse.clone_fd);
 	/* A setting that was not given has its maximum, and libfuse's default is kept. */
 	if (settings->max_idle_threads != UINT_MAX)
-		fuse_loop_cfg_set_idle_threads(config, settings->max_idle_threads);
+		fuse_loop_cfg_set_idle_threads(config,
+					       (unsigned)settings->max_idle_threads);
 	if (settings->max_threads != UINT_MAX)
-		fuse_loop_cfg_set_max_threads(config, settings->max_threads);
+		fuse_loop_cfg_set_max_threads(config, (unsigned)settings->max_threads);
 	fuse_set_log_func(take_message);
 	ret = fuse_session_loop_mt(session, config);
 	fuse_loop_cfg_destroy(config);
@@ -360,7 +319,7 @@ static int run_mount(struct fuse_args *args, struct command *command)
 	if (command->man)
 		return tool_show_man();
 	if (command->fuse.show_help) {
-		fputs(usage_text, stdout);
+		print_usage();
 		return tool_finish(0);
 	}
 	if (command->fuse.show_version) {
@@ -382,7 +341,7 @@ static int run_mount(struct fuse_args *args, struct command *command)
 		command->made_mount_point = NULL;
 		return code;
 	}
-	if (command->auto_unmount && guard_start(&guard, command->fuse.mountpoint) != 0)
+	if (settings->auto_unmount && guard_start(&guard, command->fuse.mountpoint) != 0)
 		return 1;
 	code = run_mounted(args, command, &guard, background);
 	guard_end(&guard);
@@ -417,7 +376,7 @@ int main(int argc, char **argv)
 	keep_little();
 	tool_start("dwarfs");
 	if (argc <= 1) {
-		fputs(usage_text, stdout);
+		print_usage();
 		tool_finish(0);
 		return 1;
 	}

@@ -23,9 +23,9 @@ struct settings {
 	char *image;
 	uint64_t offset, image_bytes;
 	uint64_t cache_bytes;
-	uint32_t workers; /* threads that decode ahead */
+	uint64_t workers; /* threads that decode ahead */
 	uint64_t readahead_bytes;
-	uint32_t sequence;	 /* reads in a row that make it decode ahead; 0: never */
+	uint64_t sequence;	 /* reads in a row that make it decode ahead; 0: never */
 	uint32_t finish_percent; /* of a block: decode the rest, too */
 	int verify;
 	bool mapped; /* map the image file */
@@ -49,7 +49,8 @@ struct settings {
 	unsigned perfmon;			/* bits by perf_part */
 	char *perfmon_trace;			/* NULL: none */
 	int log_level;				/* -1: by where it runs */
-	uint32_t max_threads, max_idle_threads; /* UINT_MAX: as libfuse has it */
+	bool auto_unmount;			/* also when it is killed */
+	uint64_t max_threads, max_idle_threads; /* UINT_MAX: as libfuse has it */
 };
 
 /* Other actions. */
@@ -57,14 +58,24 @@ struct command {
 	struct settings settings;
 	struct fuse_cmdline_opts fuse; /* owns the mount point */
 	char *made_mount_point;	       /* a directory that is removed at the end */
-	bool man, fake;
-	bool auto_unmount; /* also when it is killed */
+	bool man, fake, auto_mount_point;
 	bool has_fsname, has_subtype;
 	bool is_helper; /* called by mount(8) */
 };
 
 /* Exit codes of failure other than 1. */
 enum { EXIT_BAD_OPTION = 3, EXIT_BAD_MOUNT_POINT = 4 };
+
+/* -- dwarfs/mount_options.c ---------------------------------------------------------- */
+
+/* An option after -o: 0 if it was put into the settings, 1 if it is not in the table, or -1
+ * after printing what is wrong with its value. */
+int mount_option_take(const char *text, struct settings *settings);
+/* 0, or 1 after printing which options need or exclude each other. */
+int mount_options_check(const struct settings *settings);
+void mount_options_print(FILE *out);
+
+/* -- dwarfs/options.c ---------------------------------------------------------------- */
 
 /*
  * Parse the arguments; those that remain in args are for libfuse. 0, or the exit code

@@ -457,7 +457,7 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&ahead->changed, &clock);
 	pthread_condattr_destroy(&clock);
-	order_init(&ahead->order, ahead->share, settings->workers);
+	order_init(&ahead->order, ahead->share, (uint32_t)settings->workers);
 	ahead->all_fits = dwarfs_image_block_bytes(mounted->image) *
 				  dwarfs_image_block_count(mounted->image) <=
 			  cache_bytes / 4 * 3;

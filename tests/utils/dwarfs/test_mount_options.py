@@ -195,7 +195,7 @@ with suite.case("options that exclude or need each other, or exceed limits"):
                            ("perfmon_trace=/dev/null", ("-o perfmon_trace needs -o perfmon",)),
                            ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",)),
                            ("tidy_strategy=time,tidy_interval=0ms", ("'0ms'", "tidy_interval")),
-                           ("blocksize=4g", ("'4g'", "blocksize", "at most"))):
+                           ("blocksize=4g", ("'4g'", "blocksize", "to 4g - 1"))):
         done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", options)
         assert done.returncode == 3, done
         assert all(word in done.stderr for word in words), done
