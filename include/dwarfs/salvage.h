@@ -9,6 +9,12 @@
  * damage found is logged to the context as a warning. Hashes of blocks are verified as
  * usual: a damaged block affects only the files that need it.
  *
+ * Damage is what contradicts a hash or the format, and what a file on a disk cannot read
+ * (DWARFS_ERR_IO), since disks with bad sectors are a reason to salvage. Any other failure of the
+ * source is returned as usual, and the same call may succeed later: memory that is exhausted, and
+ * all codes of a callback (dwarfs_io_new()), also DWARFS_ERR_IO. With DWARFS_ERR_CORRUPT,
+ * _CHECKSUM, _NOT_IMAGE or _UNSUPPORTED a callback says that the bytes are damaged.
+ *
  * Without metadata files have no names; dwarfs_salvage_blocks() returns the blocks then.
  */
 #ifndef DWARFS_SALVAGE_H
@@ -37,11 +43,12 @@ DWARFS_API void dwarfs_image_options_set_salvage(dwarfs_image_options *options,
 						 enum dwarfs_salvage mode);
 
 /**
- * Whether a block is known to be lost, because reading it failed. Blocks that have not
- * been read yet count as good.
+ * Whether a block is known to be lost, because it was found to be damaged when it was read.
+ * Blocks that have not been read yet count as good, and those that were read later, too.
  *
  * @param image  an image; only those opened for salvage have lost blocks
  * @param block  0 to dwarfs_image_block_count() - 1
+ * @return whether it is
  *
  * Threads: any. Since 0.1.
  */
@@ -93,7 +100,8 @@ typedef int (*dwarfs_salvage_block_fn)(uint32_t block, const void *data, size_t 
  * @param user     passed to it
  * @param err      receives the details on failure; may be NULL
  * @return 0, the code of a callback that stopped, DWARFS_ERR_NOT_IMAGE when no section can be
- *         found, or what dwarfs_io_open() returns
+ *         found, DWARFS_ERR_CANCELLED by the task of the options, or what dwarfs_io_open()
+ *         returns
  *
  * Threads: any. Since 0.1.
  */

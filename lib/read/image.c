@@ -266,10 +266,14 @@ int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 		   const dwarfs_image_options *options, int salvage,
 		   dwarfs_image **image_out, dwarfs_error **err)
 {
-	auto_image dwarfs_image *image = dw_calloc(1, sizeof(*image));
+	auto_image dwarfs_image *image = NULL;
 	int ret;
 
-	if (!image)
+	if (dwarfs_io_is_stream(io))
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "%s is a stream, which can be read only from its start",
+			       dw_io_title(io));
+	if (!(image = dw_calloc(1, sizeof(*image))))
 		return dw_fail_nomem(err);
 	atomic_init(&image->references, 1);
 	image->io = dw_io_ref(io);

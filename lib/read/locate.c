@@ -529,12 +529,13 @@ static int find_sections(struct dwarfs_image *image, dwarfs_error **err)
 	auto_error dwarfs_error *why = NULL;
 	int ret = check_version(image, &why);
 
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
+	if (ret < 0 && !dw_salvage_is_damage(image, ret))
+		return dw_error_copy(err, ret, why);
 	if (ret < 0 && (ret = dw_salvage_version(image, err)) < 0)
 		return ret;
-	if (try_index(image, &why) == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
+	ret = try_index(image, &why);
+	if (ret < 0 && !dw_salvage_is_damage(image, ret))
+		return dw_error_copy(err, ret, why);
 	if (!image->has_index && (ret = dw_salvage_walk(image, err)) < 0)
 		return ret;
 	if ((ret = classify_sections(image, err)) < 0)

@@ -28,21 +28,35 @@ struct search {
 	uint32_t limit;	 /* section numbers are below this */
 };
 
-/* Unreadable ranges are filled with zeros. */
-void dw_scan_read(const struct dwarfs_image *image, uint8_t *bytes, size_t size,
-		  uint64_t at);
+/*
+ * All functions return negative codes if the search must end: for a failure of the source
+ * that is not damage (dw_salvage_is_damage()), or because the task of the opening is
+ * cancelled. Otherwise 1 is yes, and 0 is no.
+ */
+
+/* Read a range; 0: it is damaged. */
+int dw_scan_get(const struct dwarfs_image *image, void *bytes, size_t size, uint64_t at,
+		dwarfs_error **err);
+
+/* Read a range, with zeros for what is damaged; 0 on success. */
+int dw_scan_read(const struct dwarfs_image *image, uint8_t *bytes, size_t size,
+		 uint64_t at, dwarfs_error **err);
 
 /* Whether the bytes can be a header: its version is right, and it is within the image. */
-bool dw_scan_header(const struct dwarfs_image *image, uint32_t minor, uint64_t at,
-		    struct section_header *header);
+int dw_scan_header(const struct dwarfs_image *image, uint32_t minor, uint64_t at,
+		   struct section_header *header, dwarfs_error **err);
 
 /* Whether its hash matches; and whether it leads to the next header or to the end. */
-bool dw_scan_hash_matches(const struct dwarfs_image *image, uint64_t at,
-			  const struct section_header *header);
-bool dw_scan_leads_on(const struct dwarfs_image *image, uint64_t at,
-		      const struct section_header *header);
+int dw_scan_hash_matches(const struct dwarfs_image *image, uint64_t at,
+			 const struct section_header *header, dwarfs_error **err);
+int dw_scan_leads_on(const struct dwarfs_image *image, uint64_t at,
+		     const struct section_header *header, dwarfs_error **err);
 
-/* Find the first header that leads on or whose hash matches: 1, or 0 if there is none. */
+/* Whether one of both holds. */
+int dw_scan_is_confirmed(const struct dwarfs_image *image, uint64_t at,
+			 const struct section_header *header, dwarfs_error **err);
+
+/* Find the first header that leads on or whose hash matches. */
 int dw_scan_find(const struct dwarfs_image *image, const struct search *search,
 		 struct place *place, dwarfs_error **err);
 

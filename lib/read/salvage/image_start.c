@@ -16,80 +16,105 @@ static void use_all(struct dwarfs_image *image)
 	image->bytes = dwarfs_io_bytes(image->io);
 }
 
-/* An entry of an index at an offset of the source. */
-static uint64_t index_entry(const struct dwarfs_image *image, const struct place *place,
-			    uint64_t entry)
+/* An entry of an index at an offset of the source; 0 where it is damaged. */
+static int read_entry(const struct dwarfs_image *image, const struct place *place,
+		      uint64_t entry, uint64_t *word_out, dwarfs_error **err)
 {
 	uint8_t bytes[8] = { 0 };
+	int ret = dw_scan_get(image, bytes, sizeof(bytes),
+			      place->at + DW_HEADER_BYTES + 8 * entry, err);
 
-	dwarfs_io_read(image->io, bytes, sizeof(bytes),
-		       place->at + DW_HEADER_BYTES + 8 * entry, NULL);
-	return dw_load64(bytes);
+	*word_out = ret > 0 ? dw_load64(bytes) : 0;
+	return ret < 0 ? ret : 0;
 }
 
 /* Whether the image may start there: most of a sample of sections have headers then. */
-static bool start_is_plausible(const struct dwarfs_image *image,
-			       const struct place *place, uint64_t start)
+static int start_is_plausible(const struct dwarfs_image *image, const struct place *place,
+			      uint64_t start, dwarfs_error **err)
 {
 	const uint64_t count = place->header.length / 8;
 	const uint64_t every = count / SAMPLES + 1;
 	struct section_header header;
 	unsigned good = 0, looked_at = 0;
 
-	for (uint64_t i = 0; i < count; i += every, looked_at++)
-		good += dw_scan_header(
-			image, place->header.minor,
-			start + (index_entry(image, place, i) & DW_INDEX_OFFSET_MASK),
-			&header);
+	for (uint64_t i = 0; i < count; i += every, looked_at++) {
+		uint64_t word;
+		int ret = read_entry(image, place, i, &word, err);
+
+		if (ret == 0)
+			ret = dw_scan_header(image, place->header.minor,
+					     start + (word & DW_INDEX_OFFSET_MASK),
+					     &header, err);
+		if (ret < 0)
+			return ret;
+		good += ret > 0;
+	}
 	return 2 * good > looked_at;
 }
 
 /* The index stores the offset of its own header. */
-static bool start_from_index(const struct dwarfs_image *image, const struct place *place,
-			     uint64_t *start_out)
+static int start_from_index(const struct dwarfs_image *image, const struct place *place,
+			    uint64_t *start_out, dwarfs_error **err)
 {
 	uint64_t word, offset;
+	int ret;
 
 	if (place->header.type != DWARFS_SECTION_INDEX || place->header.length < 8)
-		return false;
-	word = index_entry(image, place, place->header.length / 8 - 1);
+		return 0;
+	ret = read_entry(image, place, place->header.length / 8 - 1, &word, err);
+	if (ret < 0)
+		return ret;
 	offset = word & DW_INDEX_OFFSET_MASK;
-	if (word >> DW_INDEX_OFFSET_BITS != DWARFS_SECTION_INDEX || offset > place->at ||
-	    !start_is_plausible(image, place, place->at - offset))
-		return false;
-	*start_out = place->at - offset;
-	return true;
+	if (word >> DW_INDEX_OFFSET_BITS != DWARFS_SECTION_INDEX || offset > place->at)
+		return 0;
+	ret = start_is_plausible(image, place, place->at - offset, err);
+	if (ret > 0)
+		*start_out = place->at - offset;
+	return ret;
+}
+
+/* Whether a valid index is at this offset and ends with the source, and its start. */
+static int ask_index_at(const struct dwarfs_image *image, uint64_t at,
+			uint64_t *start_out, dwarfs_error **err)
+{
+	struct place place = { .at = at };
+	int ret = dw_scan_header(image, DW_ANY_MINOR, at, &place.header, err);
+
+	if (ret <= 0 || at + DW_HEADER_BYTES + place.header.length != image->bytes)
+		return ret < 0 ? ret : 0;
+	ret = dw_scan_hash_matches(image, at, &place.header, err);
+	return ret <= 0 ? ret : start_from_index(image, &place, start_out, err);
 }
 
 /* An index at the end of the source: the start that it gives, or UINT64_MAX. */
-static uint64_t ask_index(const struct dwarfs_image *image)
+static int ask_index(const struct dwarfs_image *image, uint64_t *start_out,
+		     dwarfs_error **err)
 {
 	const uint64_t end = image->bytes;
 	const size_t size = end < DW_SCAN_BYTES ? (size_t)end : DW_SCAN_BYTES;
 	auto_free uint8_t *window = dw_malloc(size + 1);
 	const uint8_t *hit = window;
-	struct place place;
-	uint64_t start;
+	int ret;
 
+	*start_out = UINT64_MAX;
 	if (!window)
-		return UINT64_MAX;
-	dw_scan_read(image, window, size, end - size);
+		return dw_fail_nomem(err);
+	if ((ret = dw_scan_read(image, window, size, end - size, err)) < 0)
+		return ret;
 	while ((hit = memmem(hit, size - (size_t)(hit - window), DW_MAGIC,
 			     DW_MAGIC_BYTES))) {
-		place.at = end - size + (uint64_t)(hit - window);
-		if (dw_scan_header(image, DW_ANY_MINOR, place.at, &place.header) &&
-		    place.at + DW_HEADER_BYTES + place.header.length == end &&
-		    dw_scan_hash_matches(image, place.at, &place.header) &&
-		    start_from_index(image, &place, &start))
-			return start;
+		ret = ask_index_at(image, end - size + (uint64_t)(hit - window),
+				   start_out, err);
+		if (ret != 0)
+			return ret < 0 ? ret : 0;
 		hit += DW_MAGIC_BYTES;
 	}
-	return UINT64_MAX;
+	return 0;
 }
 
 /* Whether the source begins with a section with a damaged header: then an image found
  * further on is one stored in a file. */
-static bool begins_with_section(struct dwarfs_image *image, dwarfs_error **err)
+static int begins_with_section(struct dwarfs_image *image, dwarfs_error **err)
 {
 	const struct search search = {
 		.minor = DW_ANY_MINOR,
@@ -101,16 +126,18 @@ static bool begins_with_section(struct dwarfs_image *image, dwarfs_error **err)
 	uint8_t bytes[DW_HEADER_BYTES];
 	struct place next;
 	uint64_t length;
+	int ret;
 
-	if (image->bytes < sizeof(bytes) ||
-	    dwarfs_io_read(image->io, bytes, sizeof(bytes), 0, NULL) < 0)
-		return false;
+	if (image->bytes < sizeof(bytes))
+		return 0;
+	if ((ret = dw_scan_get(image, bytes, sizeof(bytes), 0, err)) <= 0)
+		return ret;
 	length = dw_load64(bytes + DW_HEADER_BYTES - 8);
 	if (length <= image->bytes - sizeof(bytes) &&
-	    dw_salvage_is_section(image, 0, sizeof(bytes) + length, 0))
-		return true;
-	return dw_scan_find(image, &search, &next, err) > 0 &&
-	       dw_salvage_is_section(image, 0, next.at, 0);
+	    (ret = dw_salvage_is_section(image, 0, sizeof(bytes) + length, 0, err)) != 0)
+		return ret;
+	ret = dw_scan_find(image, &search, &next, err);
+	return ret <= 0 ? ret : dw_salvage_is_section(image, 0, next.at, 0, err);
 }
 
 /* From any header: if the first section is lost, the image starts with the source. */
@@ -142,10 +169,11 @@ int dw_salvage_start(struct dwarfs_image *image, dwarfs_error **err)
 	int ret;
 
 	use_all(image);
-	indexed = ask_index(image);
+	if ((ret = ask_index(image, &indexed, err)) < 0)
+		return ret;
 	ret = dw_locate_start(image, &why);
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
+	if (ret < 0 && !dw_salvage_is_damage(image, ret))
+		return dw_error_copy(err, ret, why);
 	if (ret == 0)
 		found = image->start;
 	use_all(image);
@@ -154,8 +182,10 @@ int dw_salvage_start(struct dwarfs_image *image, dwarfs_error **err)
 		image->start = indexed;
 		return 0;
 	}
-	if (found == 0 || begins_with_section(image, &why))
+	if (found == 0)
 		return 0;
+	if ((ret = begins_with_section(image, err)) != 0)
+		return ret < 0 ? ret : 0;
 	if (found == UINT64_MAX)
 		return start_from_any(image, err);
 	image->start = found;

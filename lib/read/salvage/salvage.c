@@ -9,7 +9,8 @@
  */
 #include "base/context.h"
 #include "hash/hash.h"
-#include "read/salvage/salvage.h"
+#include "read/opening.h"
+#include "read/salvage/header_scan.h"
 
 /* The largest block that the format allows. */
 #define MOST_BLOCK_BYTES (UINT64_C(1) << 30)
@@ -42,6 +43,23 @@ int dw_salvage_ready(struct dwarfs_image *image, dwarfs_error **err)
 {
 	image->salvage->lost = dw_calloc(image->block_count, 1);
 	return image->salvage->lost ? 0 : dw_fail_nomem(err);
+}
+
+bool dw_salvage_is_damage(const struct dwarfs_image *image, int code)
+{
+	uint64_t start;
+
+	switch (code) {
+	case DWARFS_ERR_CORRUPT:
+	case DWARFS_ERR_CHECKSUM:
+	case DWARFS_ERR_NOT_IMAGE:
+	case DWARFS_ERR_UNSUPPORTED:
+		return true;
+	case DWARFS_ERR_IO: /* of a callback it may succeed later */
+		return dw_io_fd(image->io, &start) >= 0;
+	default:
+		return false;
+	}
 }
 
 /* -- verification -------------------------------------------------------------------- */
@@ -177,8 +195,8 @@ static bool prove(const struct evidence *evidence)
 	return header_is_odd(evidence) ? try_fields(evidence) : try_codecs(evidence);
 }
 
-bool dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64_t room,
-			   uint32_t number)
+int dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64_t room,
+			  uint32_t number, dwarfs_error **err)
 {
 	auto_free uint8_t *bytes = room <= SIZE_MAX ? dw_malloc((size_t)room) : NULL;
 	const struct evidence evidence = {
@@ -189,10 +207,12 @@ bool dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64
 		.minor = image->minor,
 	};
 
-	return bytes && room >= DW_HEADER_BYTES &&
-	       dwarfs_io_read(image->io, bytes, (size_t)room, image->start + at, NULL) ==
-		       0 &&
-	       prove(&evidence);
+	int ret;
+
+	if (!bytes || room < DW_HEADER_BYTES)
+		return 0;
+	ret = dw_scan_get(image, bytes, (size_t)room, at, err);
+	return ret <= 0 ? ret : prove(&evidence);
 }
 
 /* -- reading ------------------------------------------------------------------------- */
@@ -292,6 +312,15 @@ static uint32_t block_of(const struct dwarfs_image *image, uint32_t section)
 	return low;
 }
 
+/* A block that could not be read before is read. */
+static void regain_block(const struct dwarfs_image *image, uint32_t section)
+{
+	atomic_uchar *lost = &image->salvage->lost[block_of(image, section)];
+
+	if (atomic_load_explicit(lost, memory_order_relaxed))
+		atomic_store(lost, 0);
+}
+
 static int lose_block(const struct dwarfs_image *image, uint32_t section,
 		      struct stored *stored, int code, dwarfs_error *why,
 		      dwarfs_error **err)
@@ -345,9 +374,11 @@ int dw_salvage_read(const struct dwarfs_image *image, uint32_t section,
 	const uint32_t type = image->sections[section].type;
 	int ret = read_proved(image, section, &stored, &why);
 
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
-	if (ret < 0 && type == DWARFS_SECTION_BLOCK)
+	if (ret < 0 && !dw_salvage_is_damage(image, ret))
+		return dw_error_copy(err, ret, why);
+	if (ret == 0 && type == DWARFS_SECTION_BLOCK)
+		regain_block(image, section);
+	else if (ret < 0 && type == DWARFS_SECTION_BLOCK)
 		ret = lose_block(image, section, &stored, ret, why, err);
 	else if (ret == DWARFS_ERR_CHECKSUM &&
 		 (type == DWARFS_SECTION_SCHEMA || type == DWARFS_SECTION_METADATA))
@@ -369,20 +400,20 @@ int dw_salvage_header(const struct dwarfs_image *image, uint32_t section,
 	const struct section *known = &image->sections[section];
 	const size_t header_bytes = dw_image_header_bytes(image);
 	uint8_t bytes[DW_HEADER_BYTES];
-	bool is_good = false;
+	int ret = 0;
 
-	(void)err;
-	if (known->room >= header_bytes &&
-	    dwarfs_io_read(image->io, bytes, header_bytes, image->start + known->offset,
-			   NULL) == 0) {
-		is_good = true;
+	if (known->room >= header_bytes)
+		ret = dw_scan_get(image, bytes, header_bytes, known->offset, err);
+	if (ret < 0)
+		return ret;
+	if (ret > 0) {
 		if (dw_image_is_v1(image))
 			dw_section_header_parse_v1(bytes, header_out);
 		else
-			is_good = dw_section_header_parse(bytes, header_out);
+			ret = dw_section_header_parse(bytes, header_out);
 		header_out->minor = image->minor;
 	}
-	if (is_good && header_out->type == known->type &&
+	if (ret > 0 && header_out->type == known->type &&
 	    header_out->length <= known->room - header_bytes)
 		return 0;
 	*header_out = (struct section_header){
@@ -403,8 +434,8 @@ int dw_salvage_xattrs(struct dwarfs_image *image, dwarfs_error **err)
 	if (!image->salvage || image->xattr_sections == 0)
 		return 0;
 	ret = dw_image_need_xattrs(image, &why);
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
+	if (ret < 0 && !dw_salvage_is_damage(image, ret))
+		return dw_error_copy(err, ret, why);
 	if (ret < 0) {
 		dw_log(image->context, DWARFS_LOG_WARN,
 		       "the extended attributes are lost: %s", dwarfs_error_message(why));
@@ -467,8 +498,8 @@ static int give_block(const dwarfs_image *image, uint32_t block,
 	int ret = dw_load_section(image, image->blocks[block], MOST_BLOCK_BYTES, 0, &data,
 				  &size, &why);
 
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
+	if (ret < 0 && !dw_salvage_is_damage(image, ret))
+		return dw_error_copy(err, ret, why);
 	ret = call(block, ret < 0 ? NULL : data, (size_t)size, why, &stop, user);
 	return ret == 0 ? 0 : dw_callback_fail(ret, &stop, err);
 }
@@ -491,7 +522,8 @@ int dwarfs_salvage_blocks(dwarfs_context *context, const char *path,
 				  err)) < 0)
 		return ret;
 	for (uint32_t i = 0; i < image->block_count && ret == 0; i++)
-		ret = give_block(image, i, block, user, err);
+		if ((ret = dw_opening_tick(image, err)) == 0)
+			ret = give_block(image, i, block, user, err);
 	dwarfs_image_free(image);
 	return ret;
 }

@@ -36,10 +36,15 @@ int dw_salvage_walk(struct dwarfs_image *image, dwarfs_error **err);
 
 /* -- salvage.c ----------------------------------------------------------------------- */
 
+/* Whether a code means that bytes of the image are damaged: they contradict their hash or
+ * the format, or a file on a disk cannot be read there. Other failures of a source, such as
+ * a lost connection, say nothing of the image, and are returned to the caller. */
+bool dw_salvage_is_damage(const struct dwarfs_image *image, int code);
+
 /* Whether these bytes can be verified as a section of this number, whatever its header
- * says. */
-bool dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64_t room,
-			   uint32_t number);
+ * says: 1 or 0, or a negative code if they cannot be read for another reason than damage. */
+int dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64_t room,
+			  uint32_t number, dwarfs_error **err);
 /* Called when the blocks are known. */
 int dw_salvage_ready(struct dwarfs_image *image, dwarfs_error **err);
 /* Extended attributes that cannot be read are given up once, not for each entry. */

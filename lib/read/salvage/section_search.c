@@ -9,6 +9,7 @@
  */
 #include "base/context.h"
 #include "format/side.h"
+#include "read/opening.h"
 #include "read/salvage/header_scan.h"
 
 #define LOOK_AHEAD (UINT64_C(64) << 20)
@@ -72,12 +73,15 @@ static int add_good(struct walk *walk, const struct section_header *header,
 	return ret < 0 ? ret : 1;
 }
 
-static bool is_proved(const struct walk *walk, const struct place *next)
+static int is_proved(const struct walk *walk, const struct place *next,
+		     dwarfs_error **err)
 {
 	const uint32_t number = walk->image->section_count;
 
-	return next->header.number == number + 1 &&
-	       dw_salvage_is_section(walk->image, walk->at, next->at - walk->at, number);
+	if (next->header.number != number + 1)
+		return 0;
+	return dw_salvage_is_section(walk->image, walk->at, next->at - walk->at, number,
+				     err);
 }
 
 /* Whether the tail may follow: not one whose sections were counted already, such as
@@ -106,18 +110,18 @@ static int find_next(const struct walk *walk, uint64_t from, struct place *next,
 
 	if (may_be_tail(walk, from)) {
 		*next = walk->tail;
-		if (is_proved(walk, next))
-			return 1;
+		if ((ret = is_proved(walk, next, err)) != 0)
+			return ret;
 		search.to = walk->tail.at;
 		search.limit = walk->tail.header.number;
 	}
 	while ((ret = dw_scan_find(walk->image, &search, &place, err)) > 0) {
-		const bool is_it = is_proved(walk, &place);
+		const int is_it = is_proved(walk, &place, err);
 
-		if (!is_found || is_it)
+		if (!is_found || is_it > 0)
 			*next = place;
-		if (is_it)
-			return 1;
+		if (is_it != 0)
+			return is_it;
 		if (!is_found && place.at < search.to &&
 		    search.to - place.at > LOOK_AHEAD)
 			search.to = place.at + LOOK_AHEAD;
@@ -135,12 +139,14 @@ static int search_step(struct walk *walk, dwarfs_error **err)
 	struct dwarfs_image *image = walk->image;
 	struct section_header header;
 	struct place next = { 0 };
-	bool is_good = dw_scan_header(image, image->minor, walk->at, &header) &&
-		       header.number == image->section_count;
-	int ret;
+	int ret = dw_scan_header(image, image->minor, walk->at, &header, err);
+	const bool is_good = ret > 0 && header.number == image->section_count;
 
-	if (is_good && (dw_scan_leads_on(image, walk->at, &header) ||
-			dw_scan_hash_matches(image, walk->at, &header)))
+	if (is_good)
+		ret = dw_scan_is_confirmed(image, walk->at, &header, err);
+	if (ret < 0)
+		return ret;
+	if (is_good && ret > 0)
 		return add_good(walk, &header, err);
 	if ((ret = find_next(walk, walk->at + is_good, &next, err)) < 0)
 		return ret;
@@ -155,15 +161,21 @@ static int search_step(struct walk *walk, dwarfs_error **err)
 }
 
 /* Where following the headers from here ends. */
-static uint64_t follow_headers(const struct dwarfs_image *image, struct place place)
+static int follow_headers(const struct dwarfs_image *image, struct place place,
+			  uint64_t *end_out, dwarfs_error **err)
 {
-	while (dw_scan_leads_on(image, place.at, &place.header)) {
+	int ret;
+
+	while ((ret = dw_scan_leads_on(image, place.at, &place.header, err)) > 0) {
 		place.at += DW_HEADER_BYTES + place.header.length;
-		if (place.at == image->bytes ||
-		    !dw_scan_header(image, image->minor, place.at, &place.header))
+		if (place.at == image->bytes)
+			break;
+		ret = dw_scan_header(image, image->minor, place.at, &place.header, err);
+		if (ret <= 0)
 			break;
 	}
-	return place.at;
+	*end_out = place.at;
+	return ret < 0 ? ret : 0;
 }
 
 static int find_tail(struct walk *walk, dwarfs_error **err)
@@ -176,8 +188,10 @@ static int find_tail(struct walk *walk, dwarfs_error **err)
 	int ret;
 
 	while ((ret = dw_scan_find(walk->image, &search, &walk->tail, err)) > 0) {
-		const uint64_t end = follow_headers(walk->image, walk->tail);
+		uint64_t end;
 
+		if ((ret = follow_headers(walk->image, walk->tail, &end, err)) < 0)
+			return ret;
 		walk->has_tail = end == walk->image->bytes;
 		if (walk->has_tail)
 			return 0;
@@ -194,11 +208,10 @@ static int walk_v1(struct walk *walk, dwarfs_error **err)
 	while (image->bytes - walk->at >= DW_V1_HEADER_BYTES) {
 		struct section_header header;
 		uint8_t bytes[DW_V1_HEADER_BYTES];
-		int ret;
+		int ret = dw_scan_get(image, bytes, sizeof(bytes), walk->at, err);
 
-		if (dwarfs_io_read(image->io, bytes, sizeof(bytes),
-				   image->start + walk->at, NULL) < 0)
-			return 0;
+		if (ret <= 0)
+			return ret;
 		dw_section_header_parse_v1(bytes, &header);
 		if (header.length > image->bytes - walk->at - sizeof(bytes))
 			return 0;
@@ -222,8 +235,8 @@ static int ask_header(struct dwarfs_image *image, uint32_t section, dwarfs_error
 
 	image->sections[section].type = DW_SECTION_LOST;
 	ret = dw_salvage_read(image, section, &stored, &why);
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
+	if (ret < 0 && !dw_salvage_is_damage(image, ret))
+		return dw_error_copy(err, ret, why);
 	if (ret == 0)
 		image->sections[section].type = stored.header.type;
 	else if (dw_is_core_type(type) || dw_side_name(type))
@@ -237,7 +250,8 @@ static int ask_headers(struct dwarfs_image *image, bool of_blocks, dwarfs_error 
 	int ret = 0;
 
 	for (uint32_t i = 0; i < image->section_count && ret == 0; i++)
-		if ((image->sections[i].type == DWARFS_SECTION_BLOCK) == of_blocks)
+		if ((image->sections[i].type == DWARFS_SECTION_BLOCK) == of_blocks &&
+		    (ret = dw_opening_tick(image, err)) == 0)
 			ret = ask_header(image, i, err);
 	return ret;
 }

@@ -29,24 +29,27 @@ static void headers_have_their_version_and_end_in_the_image(void **state)
 	memcpy(copy, one_file, sizeof(copy));
 	begin(&image, copy, sizeof(copy));
 	for (size_t i = 0; i < 4; i++) {
-		assert_true(dw_scan_header(&image, 5, offsets[i], &header));
+		assert_int_equal(dw_scan_header(&image, 5, offsets[i], &header, NULL), 1);
 		assert_int_equal(header.number, i);
-		assert_true(dw_scan_header(&image, DW_ANY_MINOR, offsets[i], &header));
-		assert_false(dw_scan_header(&image, 4, offsets[i], &header));
-		assert_false(dw_scan_header(&image, 5, offsets[i] + 1, &header));
+		assert_int_equal(
+			dw_scan_header(&image, DW_ANY_MINOR, offsets[i], &header, NULL),
+			1);
+		assert_int_equal(dw_scan_header(&image, 4, offsets[i], &header, NULL), 0);
+		assert_int_equal(dw_scan_header(&image, 5, offsets[i] + 1, &header, NULL),
+				 0);
 	}
-	assert_false(dw_scan_header(&image, 5, sizeof(copy) - 10, &header));
-	assert_false(dw_scan_header(&image, 5, UINT64_MAX - 5, &header));
+	assert_int_equal(dw_scan_header(&image, 5, sizeof(copy) - 10, &header, NULL), 0);
+	assert_int_equal(dw_scan_header(&image, 5, UINT64_MAX - 5, &header, NULL), 0);
 	/* The last section may end with the image, and not after it. */
 	copy[ONE_FILE_INDEX + 0x38]++;
-	assert_false(dw_scan_header(&image, 5, ONE_FILE_INDEX, &header));
+	assert_int_equal(dw_scan_header(&image, 5, ONE_FILE_INDEX, &header, NULL), 0);
 	copy[ONE_FILE_INDEX + 0x38] -= 2;
-	assert_true(dw_scan_header(&image, 5, ONE_FILE_INDEX, &header));
+	assert_int_equal(dw_scan_header(&image, 5, ONE_FILE_INDEX, &header, NULL), 1);
 	/* A version that the format does not have. */
 	copy[7] = DW_FORMAT_MINOR_MAX + 1;
-	assert_false(dw_scan_header(&image, DW_ANY_MINOR, 0, &header));
+	assert_int_equal(dw_scan_header(&image, DW_ANY_MINOR, 0, &header, NULL), 0);
 	copy[7] = 1;
-	assert_false(dw_scan_header(&image, DW_ANY_MINOR, 0, &header));
+	assert_int_equal(dw_scan_header(&image, DW_ANY_MINOR, 0, &header, NULL), 0);
 	dwarfs_io_free(image.io);
 }
 
@@ -59,16 +62,17 @@ static void damage_breaks_a_hash_or_a_chain(void **state)
 	memcpy(copy, one_file, sizeof(copy));
 	begin(&image, copy, sizeof(copy));
 	for (size_t i = 0; i < 4; i++) {
-		assert_true(dw_scan_header(&image, 5, offsets[i], &header));
-		assert_true(dw_scan_hash_matches(&image, offsets[i], &header));
-		assert_true(dw_scan_leads_on(&image, offsets[i], &header));
+		assert_int_equal(dw_scan_header(&image, 5, offsets[i], &header, NULL), 1);
+		assert_int_equal(dw_scan_hash_matches(&image, offsets[i], &header, NULL),
+				 1);
+		assert_int_equal(dw_scan_leads_on(&image, offsets[i], &header, NULL), 1);
 	}
 	copy[ONE_FILE_SCHEMA + 64] ^= 1;
-	assert_true(dw_scan_header(&image, 5, ONE_FILE_SCHEMA, &header));
-	assert_false(dw_scan_hash_matches(&image, ONE_FILE_SCHEMA, &header));
-	assert_true(dw_scan_leads_on(&image, ONE_FILE_SCHEMA, &header));
+	assert_int_equal(dw_scan_header(&image, 5, ONE_FILE_SCHEMA, &header, NULL), 1);
+	assert_int_equal(dw_scan_hash_matches(&image, ONE_FILE_SCHEMA, &header, NULL), 0);
+	assert_int_equal(dw_scan_leads_on(&image, ONE_FILE_SCHEMA, &header, NULL), 1);
 	copy[ONE_FILE_METADATA + 0x30] = 9;
-	assert_false(dw_scan_leads_on(&image, ONE_FILE_SCHEMA, &header));
+	assert_int_equal(dw_scan_leads_on(&image, ONE_FILE_SCHEMA, &header, NULL), 0);
 	dwarfs_io_free(image.io);
 }
 
@@ -141,27 +145,30 @@ static void headers_across_two_windows_are_found(void **state)
 	}
 }
 
-/* A source of which the second 4096 cannot be read. */
+/* A source of which the second 4096 are damaged. */
 static int read_some(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
 		     dwarfs_error **err, void *user)
 {
 	if (offset + bytes > 4096 && offset < 8192)
-		return DWARFS_ERR_IO;
+		return *(const int *)user;
 	memset(buffer, 'r', bytes);
 	*bytes_out = bytes;
 	return 0;
 }
 
-static void unreadable_bytes_are_zeros(void **state)
+static void damaged_bytes_are_zeros(void **state)
 {
 	struct dwarfs_image image = { 0 };
+	int code = DWARFS_ERR_CORRUPT;
 	uint8_t bytes[10000];
 
 	assert_int_equal(
-		dwarfs_io_new(read_some, sizeof(bytes), NULL, NULL, &image.io, NULL), 0);
-	dw_scan_read(&image, bytes, sizeof(bytes), 0);
+		dwarfs_io_new(read_some, sizeof(bytes), NULL, &code, &image.io, NULL), 0);
+	assert_int_equal(dw_scan_read(&image, bytes, sizeof(bytes), 0, NULL), 0);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		assert_int_equal(bytes[i], i >= 4096 && i < 8192 ? 0 : 'r');
+	code = DWARFS_ERR_IO;
+	assert_int_equal(dw_scan_read(&image, bytes, sizeof(bytes), 0, NULL), code);
 	dwarfs_io_free(image.io);
 }
 
@@ -172,7 +179,7 @@ int main(void)
 		cmocka_unit_test(damage_breaks_a_hash_or_a_chain),
 		cmocka_unit_test(the_first_acceptable_header_is_found),
 		cmocka_unit_test(headers_across_two_windows_are_found),
-		cmocka_unit_test(unreadable_bytes_are_zeros),
+		cmocka_unit_test(damaged_bytes_are_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
