@@ -29,8 +29,8 @@ struct dwarfs_context {
 	dwarfs_log_fn log;
 	void *log_user;
 	pthread_mutex_t log_lock;
-	pthread_mutex_t shared_lock;
-	void *shared;
+	/* Without a lock, which a child process could find taken by a thread that it lacks. */
+	_Atomic(void *) shared;
 	void (*shared_destroy)(void *object);
 };
 
@@ -67,12 +67,8 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 		dw_free(context);
 		return dw_fail_nomem(err);
 	}
-	if (pthread_mutex_init(&context->shared_lock, NULL) != 0) {
-		pthread_mutex_destroy(&context->log_lock);
-		dw_free(context);
-		return dw_fail_nomem(err);
-	}
 	atomic_init(&context->references, 1);
+	atomic_init(&context->shared, NULL);
 	set_workers(context, default_workers());
 	atomic_init(&context->cache_bytes, default_cache_bytes());
 	context->finish_percent = 100;
@@ -95,9 +91,8 @@ void dwarfs_context_free(dwarfs_context *context)
 {
 	if (!context || atomic_fetch_sub(&context->references, 1) != 1)
 		return;
-	if (context->shared)
-		context->shared_destroy(context->shared);
-	pthread_mutex_destroy(&context->shared_lock);
+	if (atomic_load(&context->shared))
+		context->shared_destroy(atomic_load(&context->shared));
 	pthread_mutex_destroy(&context->log_lock);
 	dw_latency_free(context->latency);
 	dw_free(context);
@@ -299,31 +294,32 @@ void dw_context_note_decode_limit(dwarfs_context *context, uint32_t times)
 int dw_context_shared(dwarfs_context *context,
 		      int (*make)(dwarfs_context *context, void **object_out,
 				  dwarfs_error **err),
-		      void (*destroy)(void *object), void **object_out,
+		      void (*destroy)(void *object), void **object_out, bool *is_new_out,
 		      dwarfs_error **err)
 {
-	int ret = 0;
+	void *object = atomic_load(&context->shared), *made;
+	int ret;
 
-	pthread_mutex_lock(&context->shared_lock);
-	if (!context->shared) {
-		ret = make(context, &context->shared, err);
-		context->shared_destroy = destroy;
+	*is_new_out = false;
+	if (!object) {
+		if ((ret = make(context, &made, err)) < 0)
+			return ret;
+		/* The caller holds a reference, so nobody destroys it before this is set. */
+		if (atomic_compare_exchange_strong(&context->shared, &object, made)) {
+			context->shared_destroy = destroy;
+			object = made;
+			*is_new_out = true;
+		} else {
+			destroy(made);
+		}
 	}
-	if (ret == 0)
-		*object_out = context->shared;
-	pthread_mutex_unlock(&context->shared_lock);
-	return ret;
+	*object_out = object;
+	return 0;
 }
 
 void *dw_context_peek(const dwarfs_context *context)
 {
-	dwarfs_context *mutable = (dwarfs_context *)context;
-	void *object;
-
-	pthread_mutex_lock(&mutable->shared_lock);
-	object = mutable->shared;
-	pthread_mutex_unlock(&mutable->shared_lock);
-	return object;
+	return atomic_load(&((dwarfs_context *)context)->shared);
 }
 
 bool dw_log_wants(const dwarfs_context *context, int level)

@@ -31,11 +31,14 @@ uint32_t dw_context_finish_percent(const dwarfs_context *context);
 struct latency *dw_context_latency(const dwarfs_context *context);
 
 /* One object that is shared by the users of the context, such as the block cache:
- * `make` creates it at its first use, `destroy` frees it with the context. */
+ * `make` creates it at its first use, `destroy` frees it with the context. Several threads may
+ * make one: the first is kept, and *is_new_out is set for its thread. Settings may have changed
+ * after `make` has read them and before dw_context_peek() returns it: that thread reads them
+ * again. */
 int dw_context_shared(dwarfs_context *context,
 		      int (*make)(dwarfs_context *context, void **object_out,
 				  dwarfs_error **err),
-		      void (*destroy)(void *object), void **object_out,
+		      void (*destroy)(void *object), void **object_out, bool *is_new_out,
 		      dwarfs_error **err);
 
 /* That object, or NULL if it was not used yet. */

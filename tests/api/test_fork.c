@@ -263,11 +263,64 @@ static void children_do_not_wait_for_threads_they_lack(void **state)
 	dwarfs_context_free(context);
 }
 
+/* -- a thread that asks for counters -------------------------------------------------- */
+
+#define POLLED_FORKS 200
+
+static void *poll_counters(void *context)
+{
+	while (!atomic_load(&stop))
+		dwarfs_context_cache_count(context, DWARFS_CACHE_USED);
+	return NULL;
+}
+
+/* In the child. */
+static void use_counters(dwarfs_context *context, int which)
+{
+	if (which % 3 == 0)
+		dwarfs_context_cache_count(context, DWARFS_CACHE_HITS);
+	else if (which % 3 == 1)
+		dwarfs_context_trim(context, 0);
+	else
+		dwarfs_context_set_cache_bytes(context, BUDGET, NULL);
+}
+
+static void children_do_not_wait_for_a_thread_that_polls(void **state)
+{
+	dwarfs_context *context;
+	dwarfs_image *image;
+	pthread_t thread;
+
+	(void)state;
+	image = open_again(&context);
+	assert_int_equal(try_file(image, 3), READ_RIGHT);
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, poll_counters, context), 0);
+	for (int i = 0; i < POLLED_FORKS; i++) {
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (child == 0) {
+			alarm(60);
+			use_counters(context, i);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	atomic_store(&stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_of_one_thread_reads_on),
 		cmocka_unit_test(children_do_not_wait_for_threads_they_lack),
+		cmocka_unit_test(children_do_not_wait_for_a_thread_that_polls),
 	};
 	int failed;
 

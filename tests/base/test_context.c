@@ -138,7 +138,7 @@ static void without_one_there_is_a_private_one(void **state)
 			 DWARFS_ERR_INVALID);
 }
 
-static atomic_int objects_made, objects_ended;
+static atomic_int objects_made, objects_ended, objects_new;
 
 static int make_object(dwarfs_context *context, void **object_out, dwarfs_error **err)
 {
@@ -161,25 +161,32 @@ static void end_object(void *object)
 static void *share(void *data)
 {
 	void *object = NULL;
+	bool is_new = false;
 
-	if (dw_context_shared(data, make_object, end_object, &object, NULL) < 0)
+	if (dw_context_shared(data, make_object, end_object, &object, &is_new, NULL) < 0)
 		return NULL;
+	atomic_fetch_add(&objects_new, is_new);
 	return object;
 }
 
-static void the_shared_object_is_made_once(void **state)
+/* Several threads may make one; all but the first are freed at once. */
+static void there_is_one_shared_object(void **state)
 {
 	dwarfs_context *context = NULL;
 	pthread_t threads[8];
 	void *objects[8], *none = &none;
+	bool is_new = true;
 
 	atomic_store(&objects_made, 0);
 	atomic_store(&objects_ended, 0);
+	atomic_store(&objects_new, 0);
 	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
-	assert_int_equal(
-		dw_context_shared(context, make_nothing, end_object, &none, NULL),
-		DWARFS_ERR_IO);
+	assert_int_equal(dw_context_shared(context, make_nothing, end_object, &none,
+					   &is_new, NULL),
+			 DWARFS_ERR_IO);
 	assert_ptr_equal(none, &none);
+	assert_false(is_new);
+	assert_null(dw_context_peek(context));
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, share, context), 0);
 	for (int i = 0; i < 8; i++)
@@ -187,10 +194,11 @@ static void the_shared_object_is_made_once(void **state)
 	for (int i = 0; i < 8; i++)
 		assert_ptr_equal(objects[i], objects[0]);
 	assert_non_null(objects[0]);
-	assert_int_equal(atomic_load(&objects_made), 1);
-	assert_int_equal(atomic_load(&objects_ended), 0);
+	assert_ptr_equal(dw_context_peek(context), objects[0]);
+	assert_int_equal(atomic_load(&objects_new), 1);
+	assert_int_equal(atomic_load(&objects_made), atomic_load(&objects_ended) + 1);
 	dwarfs_context_free(context);
-	assert_int_equal(atomic_load(&objects_ended), 1);
+	assert_int_equal(atomic_load(&objects_ended), atomic_load(&objects_made));
 }
 
 struct journal {
@@ -274,7 +282,7 @@ int main(void)
 		cmocka_unit_test(the_default_is_what_this_thread_may_use),
 #endif
 		cmocka_unit_test(without_one_there_is_a_private_one),
-		cmocka_unit_test(the_shared_object_is_made_once),
+		cmocka_unit_test(there_is_one_shared_object),
 		cmocka_unit_test(the_log_passes_on_its_level_and_above),
 		cmocka_unit_test(the_log_is_called_one_at_a_time),
 	};

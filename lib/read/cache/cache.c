@@ -78,14 +78,43 @@ static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **e
 	return 0;
 }
 
+/* Take the budget from the context, under the lock so that the last one counts, and evict what
+ * exceeds it. */
+static void resize_cache(struct cache *cache, const dwarfs_context *context)
+{
+	pthread_mutex_lock(&cache->lock);
+	cache->budget = dw_context_cache_bytes(context);
+	dw_cache_set_decode_limit(cache, cache->decode_limit.times);
+	dw_cache_evict_to(cache, cache->budget);
+	/* Unread extents are kept for other reads, but not above the budget. */
+	while (cache->used > cache->budget && cache->first_extent)
+		dw_cache_drop_extent(cache, cache->first_extent);
+	pthread_cond_broadcast(&cache->memory_freed);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+static void limit_decoding(struct cache *cache, const dwarfs_context *context)
+{
+	pthread_mutex_lock(&cache->lock);
+	dw_cache_set_decode_limit(cache, dw_context_decode_limit(context));
+	pthread_mutex_unlock(&cache->lock);
+}
+
 int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error **err)
 {
 	void *object;
-	int ret = dw_context_shared(context, cache_new, cache_free, &object, err);
+	bool is_new;
+	int ret =
+		dw_context_shared(context, cache_new, cache_free, &object, &is_new, err);
 
-	if (ret == 0)
-		*cache_out = object;
-	return ret;
+	if (ret < 0)
+		return ret;
+	if (is_new) {
+		resize_cache(object, context);
+		limit_decoding(object, context);
+	}
+	*cache_out = object;
+	return 0;
 }
 
 /* -- pins ---------------------------------------------------------------------------- */
@@ -653,20 +682,6 @@ static void trim_cache(struct cache *cache, uint64_t max_age_ms)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-/* Set the budget, and evict what exceeds it. */
-static void resize_cache(struct cache *cache, uint64_t bytes)
-{
-	pthread_mutex_lock(&cache->lock);
-	cache->budget = bytes;
-	dw_cache_set_decode_limit(cache, cache->decode_limit.times);
-	dw_cache_evict_to(cache, bytes);
-	/* Unread extents are kept for other reads, but not above the budget. */
-	while (cache->used > bytes && cache->first_extent)
-		dw_cache_drop_extent(cache, cache->first_extent);
-	pthread_cond_broadcast(&cache->memory_freed);
-	pthread_mutex_unlock(&cache->lock);
-}
-
 /* Counters since the cache was created, and the current sizes. */
 struct cache_counts {
 	uint64_t hits, misses, evictions, decoded_bytes, redecoded_bytes, turn_waits;
@@ -753,7 +768,7 @@ int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 	dw_context_note_cache_bytes(context, bytes);
 	cache = dw_context_peek(context);
 	if (cache && !dw_cache_is_lost(cache))
-		resize_cache(cache, bytes);
+		resize_cache(cache, context);
 	return 0;
 }
 
@@ -768,11 +783,8 @@ int dwarfs_context_set_decode_limit(dwarfs_context *context, uint32_t times,
 		return dw_fail_null(err, "context");
 	dw_context_note_decode_limit(context, times);
 	cache = dw_context_peek(context);
-	if (!cache || dw_cache_is_lost(cache))
-		return 0;
-	pthread_mutex_lock(&cache->lock);
-	dw_cache_set_decode_limit(cache, times);
-	pthread_mutex_unlock(&cache->lock);
+	if (cache && !dw_cache_is_lost(cache))
+		limit_decoding(cache, context);
 	return 0;
 }
 
