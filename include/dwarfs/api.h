@@ -65,11 +65,12 @@
 #define DWARFS_VERSION_MINOR 1
 #define DWARFS_VERSION_PATCH 0
 
-/** A version as one number, to be compared: DWARFS_MAKE_VERSION(0, 1, 0). */
+/** A version as one number, to be compared, also in #if: DWARFS_MAKE_VERSION(0, 1, 0). It is an
+ * unsigned int if the three numbers are int. */
 #define DWARFS_MAKE_VERSION(major, minor, patch)                                         \
-	((uint32_t)(major) << 16 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
+	((0u + (major)) << 16 | (0u + (minor)) << 8 | (0u + (patch)))
 
-/** The version of the headers that a program was compiled with. */
+/** The version of the headers that a program was compiled with, also for #if. */
 #define DWARFS_VERSION_NUMBER                                                            \
 	DWARFS_MAKE_VERSION(DWARFS_VERSION_MAJOR, DWARFS_VERSION_MINOR,                  \
 			    DWARFS_VERSION_PATCH)

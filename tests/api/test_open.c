@@ -27,6 +27,12 @@ static void no_error_is_an_answer_too(void **state)
 	assert_string_equal(dwarfs_strerror(-12345), "unknown error");
 }
 
+#if DWARFS_VERSION_NUMBER < DWARFS_MAKE_VERSION(0, 1, 0) ||                              \
+	DWARFS_VERSION_NUMBER >= DWARFS_MAKE_VERSION(255, 0, 0)
+#error "versions cannot be compared by the preprocessor"
+#endif
+_Static_assert(_Generic(DWARFS_VERSION_NUMBER, uint32_t : 1), "type of the version");
+
 static void the_version_is_that_of_the_headers(void **state)
 {
 	unsigned major, minor, patch;

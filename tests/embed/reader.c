@@ -16,6 +16,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#if DWARFS_VERSION_NUMBER < DWARFS_MAKE_VERSION(0, 1, 0)
+#error "an older header is in use"
+#endif
+
 /* The 32 bits of FNV-1a. */
 static uint32_t add_bytes(uint32_t sum, const unsigned char *data, size_t bytes)
 {
