@@ -51,6 +51,10 @@ DWARFS_API int dwarfs_sink_open(const char *path, bool overwrite, dwarfs_sink **
 /**
  * Write to a descriptor, such as a pipe, from its current position.
  *
+ * If the reader of a pipe or socket has gone, the operation fails with DWARFS_ERR_IO, and
+ * dwarfs_error_errno() is EPIPE. No SIGPIPE is delivered: the writing thread blocks it for the
+ * moment of each write. A program that should end by it raises it itself.
+ *
  * @param fd        stays the caller's and must stay open; has the bytes written so far when
  *                  an operation fails
  * @param sink_out  receives the sink; free it with dwarfs_sink_free()

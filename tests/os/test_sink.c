@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -336,6 +338,47 @@ static void a_descriptor_stays_open(void **state)
 	assert_int_equal(dwarfs_sink_from_fd(-1, &sink, NULL), DWARFS_ERR_INVALID);
 }
 
+/* A pipe and a socket without a reader. SIGPIPE, which would end this process, is neither
+ * delivered nor pending, and its mask is as before; one that was pending before still is. */
+static void a_missing_reader_is_an_error(void **state)
+{
+	sigset_t broken, pending, mask;
+
+	sigemptyset(&broken);
+	sigaddset(&broken, SIGPIPE);
+	for (int i = 0; i < 4; i++) {
+		auto_error dwarfs_error *err = NULL;
+		const bool was_pending = i / 2;
+		dwarfs_sink *sink = NULL;
+		int ends[2];
+
+		if (was_pending) {
+			assert_int_equal(pthread_sigmask(SIG_BLOCK, &broken, NULL), 0);
+			assert_int_equal(raise(SIGPIPE), 0);
+		}
+		assert_int_equal(i % 2 ? pipe(ends)
+				       : socketpair(AF_UNIX, SOCK_STREAM, 0, ends),
+				 0);
+		close(ends[0]);
+		assert_int_equal(dwarfs_sink_from_fd(ends[1], &sink, NULL), 0);
+		assert_int_equal(dw_sink_begin(sink, NULL), 0);
+		assert_int_equal(write_text(sink, "text", NULL, &err), DWARFS_ERR_IO);
+		assert_int_equal(dwarfs_error_errno(err), EPIPE);
+		dwarfs_sink_free(sink);
+		close(ends[1]);
+		assert_int_equal(sigpending(&pending), 0);
+		assert_int_equal(sigismember(&pending, SIGPIPE), was_pending);
+		assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+		assert_int_equal(sigismember(&mask, SIGPIPE), was_pending);
+		if (was_pending) {
+			int taken;
+
+			assert_int_equal(sigwait(&broken, &taken), 0);
+			pthread_sigmask(SIG_UNBLOCK, &broken, NULL);
+		}
+	}
+}
+
 static void each_kind_is_used_once(void **state)
 {
 	const struct place *place = *state;
@@ -383,6 +426,7 @@ int main(void)
 		TEST(a_file_appears_when_it_is_complete),
 		TEST(an_existing_file_is_replaced_on_request),
 		TEST(a_descriptor_stays_open),
+		cmocka_unit_test(a_missing_reader_is_an_error),
 		TEST(each_kind_is_used_once),
 	};
 

@@ -135,10 +135,22 @@ int tool_error(const char *format, ...)
 	return 1;
 }
 
+/* As other programs do when the reader of their output ends first; not if it is ignored. */
+static void end_by_broken_pipe(const dwarfs_error *err)
+{
+#ifdef SIGPIPE
+	if (dwarfs_error_errno(err) == EPIPE)
+		raise(SIGPIPE);
+#else
+	(void)err;
+#endif
+}
+
 int tool_fail(const dwarfs_error *err, const char *format, ...)
 {
 	va_list arguments;
 
+	end_by_broken_pipe(err);
 	if (!format) {
 		print_message("", "", dwarfs_error_message(err));
 		return 1;

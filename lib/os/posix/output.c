@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -384,6 +385,30 @@ static int wait_for_reader(struct output *output, struct dwarfs_progress *progre
 	}
 }
 
+/*
+ * Write to a pipe or socket. If nothing reads it, the result is -EPIPE, and the SIGPIPE that this
+ * thread gets then is taken away, unless one was pending before: the library changes no signal of
+ * the process, and a program may have none of its own for it.
+ */
+static int write_to_reader(int fd, const void *data, size_t bytes)
+{
+	sigset_t broken, before, pending;
+	bool was_pending;
+	int ret, taken;
+
+	sigemptyset(&broken);
+	sigaddset(&broken, SIGPIPE);
+	sigpending(&pending);
+	was_pending = sigismember(&pending, SIGPIPE) == 1;
+	pthread_sigmask(SIG_BLOCK, &broken, &before);
+	ret = dw_fd_write(fd, data, bytes);
+	if (ret == -EPIPE && !was_pending && sigpending(&pending) == 0 &&
+	    sigismember(&pending, SIGPIPE) == 1)
+		sigwait(&broken, &taken);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
 int dw_output_write(struct output *output, const void *data, size_t bytes,
 		    struct dwarfs_progress *progress, dwarfs_error **err)
 {
@@ -399,7 +424,8 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 			ret = dw_progress_tick(progress, err);
 		if (ret < 0)
 			return ret;
-		ret = dw_fd_write(output->fd, (const uint8_t *)data + done, piece);
+		ret = (output->waits ? write_to_reader : dw_fd_write)(
+			output->fd, (const uint8_t *)data + done, piece);
 		if (ret < 0)
 			return dw_output_fail_write(err, -ret, output->path);
 		done += piece;

@@ -319,12 +319,18 @@ class Files(cli.Case):
         self.expect(result, 1, "standard output is a terminal")
 
     def test_stdout_closes_early(self):
+        """By SIGPIPE, as other programs; if that is ignored, by a message."""
         self.write("tree/noise", tap.random_bytes(1 << 22))
-        with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o", "-", "-l0"],
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-            child.stdout.read(10)
-            child.stdout.close()
-            self.assertNotEqual(child.wait(60), 0)
+        for is_ignored in (False, True):
+            with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o", "-",
+                                   "-l0", "--no-progress"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE,
+                                  restore_signals=not is_ignored) as child:
+                child.stdout.read(10)
+                child.stdout.close()
+                errors = child.stderr.read()
+                self.assertEqual(child.wait(60), 1 if is_ignored else -signal.SIGPIPE, errors)
+                self.assertEqual(b"Broken pipe" in errors, is_ignored, errors)
 
     def outcome(self, words, faults="", old=None):
         """Exit code, messages, system calls, and afterwards the entries of the output's
