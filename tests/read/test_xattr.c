@@ -379,6 +379,59 @@ static void many_threads_come_at_once(void **state)
 	}
 }
 
+/* -- a source that fails once ---------------------------------------------------------- */
+
+struct failing {
+	const struct craft *craft;
+	int code; /* 0: it does not fail */
+};
+
+static int read_failing(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+			dwarfs_error **err, void *user)
+{
+	struct failing *source = user;
+
+	if (source->code)
+		return source->code;
+	memcpy(buffer, source->craft->bytes.data + offset, bytes);
+	*bytes_out = bytes;
+	return 0;
+}
+
+static void what_a_source_refuses_once_is_read_again(void **state)
+{
+	static const int codes[] = { DWARFS_ERR_NOMEM, DWARFS_ERR_IO, DWARFS_ERR_ACCESS,
+				     DWARFS_ERR_CANCELLED, DWARFS_ERR_NOT_FOUND };
+	auto_craft struct craft craft = { 0 };
+
+	add_xattrs(&craft, start(&craft), FILES + 1);
+	craft_index(&craft, 1);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		struct failing source = { .craft = &craft };
+		auto_test_image dwarfs_image *image = NULL;
+		dwarfs_io *io = NULL;
+		char text[64];
+		size_t bytes;
+
+		assert_int_equal(dwarfs_io_new(read_failing, craft.bytes.size, NULL,
+					       &source, &io, NULL),
+				 0);
+		assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, NULL), 0);
+		dwarfs_io_free(io);
+		source.code = codes[i];
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(2),
+							  "user.name", text, sizeof(text),
+							  &bytes, NULL),
+					 codes[i]);
+		source.code = 0;
+		assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(2), "user.name",
+						  text, sizeof(text), &bytes, NULL),
+				 0);
+		assert_int_equal(bytes, 5);
+	}
+}
+
 /* Salvage opens the image without them if they are damaged; the leak check verifies that
  * the table is freed. */
 static void salvage_does_without_damaged_ones(void **state)
@@ -418,6 +471,7 @@ int main(void)
 		cmocka_unit_test(what_is_hidden_cannot_be_a_block),
 		cmocka_unit_test(a_gap_of_anything_is_passed_over),
 		cmocka_unit_test(other_metadata_has_other_attributes),
+		cmocka_unit_test(what_a_source_refuses_once_is_read_again),
 		cmocka_unit_test(there_is_one_at_most),
 		cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(each_byte_may_be_anything),

@@ -24,6 +24,14 @@ void dw_lazy_free(struct lazy *lazy)
 	lazy->message = NULL;
 }
 
+/* Whether a failure is a fault of the image, so that building fails again. Others, such as
+ * those of a callback that reads the image, may not happen next time. */
+static bool is_fault_of_image(int code)
+{
+	return code == DWARFS_ERR_CORRUPT || code == DWARFS_ERR_CHECKSUM ||
+	       code == DWARFS_ERR_UNSUPPORTED;
+}
+
 /* The lock is held. */
 static int make_once(struct lazy *lazy, dw_lazy_fn make, const void *owner,
 		     dwarfs_error **err)
@@ -40,9 +48,7 @@ static int make_once(struct lazy *lazy, dw_lazy_fn make, const void *owner,
 			atomic_store_explicit(&lazy->items, items, memory_order_release);
 			return 0;
 		}
-		if (ret == DWARFS_ERR_NOMEM)
-			return dw_fail_nomem(err);
-		if (ret == DWARFS_ERR_IO) /* it may succeed later */
+		if (!is_fault_of_image(ret))
 			return dw_error_copy(err, ret, error);
 		lazy->failed = ret;
 		lazy->message = dw_strdup(dwarfs_error_message(error));

@@ -4,7 +4,7 @@
  * thread.
  *
  * Other threads wait meanwhile. If building fails because of damage, later uses fail at
- * once; after running out of memory it is tried again.
+ * once; after any other failure, such as running out of memory, it is tried again.
  */
 #ifndef DW_READ_METADATA_LAZY_TABLE_H
 #define DW_READ_METADATA_LAZY_TABLE_H
