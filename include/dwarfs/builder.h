@@ -970,7 +970,8 @@ DWARFS_API int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t
 /* -- run ----------------------------------------------------------------------------- */
 
 /** Set the task that reports the progress of a run and cancels it; it also cancels
- * dwarfs_builder_add_item(), without reporting progress.
+ * dwarfs_builder_add_item(), dwarfs_builder_add_tree(), dwarfs_builder_add_image() and
+ * dwarfs_builder_add_base(), without reporting progress.
  * It stays owned by the caller; NULL for none. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_task(dwarfs_builder *builder, const dwarfs_task *task);
 
@@ -1082,7 +1083,8 @@ DWARFS_API const char *dwarfs_builder_category_name(const dwarfs_builder *builde
  * @param in_out      receives the bytes of its files, equal ones counted once
  * @param stored_out  receives the size of its blocks before compression
  * @param packed_out  receives the size of its blocks as written
- * @return 0, or DWARFS_ERR_RANGE
+ * @return 0; DWARFS_ERR_RANGE for an index that does not exist; or DWARFS_ERR_INVALID if a
+ *         parameter is NULL, though there is no err
  *
  * Threads: one. Since 0.1.
  */

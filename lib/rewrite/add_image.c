@@ -231,7 +231,8 @@ static int add_entries(struct image_import *import, dwarfs_error **err)
 	if (ret < 0)
 		return ret;
 	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0)
-		if ((ret = add_entry(import, entry, dwarfs_walk_path(walk), err)) < 0)
+		if ((ret = dw_task_check(import->builder->task, err)) < 0 ||
+		    (ret = add_entry(import, entry, dwarfs_walk_path(walk), err)) < 0)
 			return ret;
 	return ret;
 }
@@ -267,7 +268,8 @@ int dw_import_image(dwarfs_builder *builder, dwarfs_image *image, struct span pr
 		NULL;
 	int ret;
 
-	if ((ret = dw_assembly_of(builder, &import.assembly, err)) < 0 ||
+	if ((ret = dw_task_check(builder->task, err)) < 0 ||
+	    (ret = dw_assembly_of(builder, &import.assembly, err)) < 0 ||
 	    (ret = dw_buffer_append(&import.path, prefix.data, prefix.size, err)) < 0 ||
 	    (ret = dw_source_of_image(builder, image, use == DWARFS_KEEP_BLOCKS, &source,
 				      err)) < 0 ||
@@ -323,7 +325,8 @@ int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *image,
 	if (trust != DWARFS_BASE_TRUST_TIMES && trust != DWARFS_BASE_TRUST_NONE)
 		return dw_fail(err, DWARFS_ERR_RANGE, "no such trust in a base: %d",
 			       (int)trust);
-	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
+	if ((ret = dw_task_check(builder->task, err)) < 0 ||
+	    (ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
 	    (ret = dw_source_of_image(builder, image, true, &source, err)) < 0)
 		return ret;
 	source->is_base = true;

@@ -243,7 +243,7 @@ int dwarfs_builder_category_bytes(const dwarfs_builder *builder, size_t index,
 				  uint64_t *packed_out)
 {
 	if (!builder || !in_out || !stored_out || !packed_out)
-		return 0;
+		return DWARFS_ERR_INVALID;
 	if (index >= builder->total_count)
 		return DWARFS_ERR_RANGE;
 	*in_out = builder->totals[index].in;

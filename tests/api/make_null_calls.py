@@ -116,6 +116,8 @@ def expression(function, null, callbacks):
 def body(function, call):
     if function.has_err():
         return f"return {call};"
+    if function.result == "int" and "DWARFS_ERR_INVALID" in function.comment:
+        return f"return {call} != DWARFS_ERR_INVALID;"
     if function.result == "void":
         return f"{call};\n\treturn 0;"
     if function.result in ("dwarfs_inode", "dwarfs_entry"):

@@ -42,6 +42,75 @@ static int scan(const struct fixture *fixture, const dwarfs_task *task,
 	return ret;
 }
 
+static dwarfs_builder *new_empty_builder(void)
+{
+	dwarfs_builder *builder = NULL;
+
+	assert_int_equal(dwarfs_builder_new(NULL, &builder, NULL), 0);
+	return builder;
+}
+
+/* What adds to a builder reports no progress. */
+static int add_image(const struct fixture *fixture, const dwarfs_task *task,
+		     dwarfs_error **err)
+{
+	dwarfs_builder *builder = new_empty_builder();
+	dwarfs_image *image = open_image(fixture, NULL);
+	int ret;
+
+	dwarfs_builder_set_task(builder, task);
+	ret = dwarfs_builder_add_image(builder, image, "", 0, DWARFS_KEEP_BLOCKS, err);
+	dwarfs_image_free(image);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static int add_base(const struct fixture *fixture, const dwarfs_task *task,
+		    dwarfs_error **err)
+{
+	dwarfs_builder *builder = new_empty_builder();
+	dwarfs_image *image = open_image(fixture, NULL);
+	int ret;
+
+	dwarfs_builder_set_task(builder, task);
+	ret = dwarfs_builder_add_base(builder, image, DWARFS_BASE_TRUST_TIMES, err);
+	dwarfs_image_free(image);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static int add_one_item(const struct fixture *fixture, const dwarfs_task *task,
+			dwarfs_error **err)
+{
+	dwarfs_builder *builder = new_empty_builder();
+	dwarfs_item *item = NULL;
+	int ret;
+
+	(void)fixture;
+	assert_int_equal(dwarfs_item_new(0100644, &item, NULL), 0);
+	dwarfs_builder_set_task(builder, task);
+	ret = dwarfs_builder_add_item(builder, "a", 1, item, err);
+	dwarfs_item_free(item);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static void adding_is_cancelled(void **state)
+{
+	static const operation_fn all[] = { add_image, add_base, add_one_item };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		dwarfs_task *task = new_task(NULL, NULL);
+		dwarfs_error *err = NULL;
+
+		assert_success(all[i](*state, task, &err), err);
+		dwarfs_task_cancel(task);
+		assert_int_equal(all[i](*state, task, &err), DWARFS_ERR_CANCELLED);
+		dwarfs_error_free(err);
+		dwarfs_task_free(task);
+	}
+}
+
 static int open_path(const struct fixture *fixture, const dwarfs_task *task,
 		     dwarfs_error **err)
 {
@@ -395,6 +464,7 @@ int main(void)
 		cmocka_unit_test(a_task_can_be_cancelled_before_the_operation),
 		cmocka_unit_test(a_task_can_be_cancelled_during_the_operation),
 		cmocka_unit_test(one_task_serves_several_operations),
+		cmocka_unit_test(adding_is_cancelled),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

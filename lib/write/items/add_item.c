@@ -484,7 +484,8 @@ static int add_item(dwarfs_builder *builder, struct span path, const dwarfs_item
 	uint32_t record, node;
 	int ret;
 
-	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
+	if ((ret = dw_task_check(builder->task, err)) < 0 ||
+	    (ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
 	    (ret = dw_item_check_path(path, err)) < 0)
 		return ret;
 	if (is_left_out(assembly, check_parents(assembly, path, item, NULL)))
