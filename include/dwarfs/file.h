@@ -168,7 +168,9 @@ typedef struct dwarfs_borrowed dwarfs_borrowed;
 /**
  * Read from an open file without copying: the parts point into the block cache, and stay
  * there until they are released. If that would leave too little of the cache's budget for
- * other reads, the bytes are copied instead; the result is the same.
+ * other reads, the bytes are copied instead; the result is the same. A range has at most
+ * 262144 parts: one or more for each chunk and hole of the file, at least one for each MiB of a
+ * large hole.
  *
  * @param file    a file
  * @param bytes   how many to read
@@ -176,7 +178,7 @@ typedef struct dwarfs_borrowed dwarfs_borrowed;
  * @param out     receives the bytes, fewer than requested only at the end of the file; release
  *                them soon, with dwarfs_borrowed_free()
  * @param err     receives the details on failure; may be NULL
- * @return as dwarfs_read()
+ * @return as dwarfs_read(); DWARFS_ERR_LIMIT for a range with more parts
  *
  * Threads: any. Since 0.1.
  */
@@ -321,6 +323,9 @@ DWARFS_API uint64_t dwarfs_part_file_bytes(const dwarfs_part *part);
  * Whether the file is complete with this part: the calls for all its other parts, if any,
  * have returned. If a whole file is in one block, its only part is also the last one; for
  * other files the last part has no pieces.
+ *
+ * @param part  a part
+ * @return whether it is the last one
  *
  * Threads: any. Since 0.1.
  */

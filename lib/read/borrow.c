@@ -4,13 +4,20 @@
  * <dwarfs/file.h>.
  *
  * Takes a range of a file; gives parts, each of which is a pinned range of a cached
- * block, a range of a static page of zeros (for holes), or a copy if pinning would leave
- * too little of the cache's budget (dw_cache_hold()). All parts are released together.
+ * block, a range of zeros (for holes), or a copy if pinning would leave too little of the
+ * cache's budget (dw_cache_hold()). All parts are released together.
  */
+#include "os/pages.h"
 #include "read/file.h"
 
-/* Part of every program that links the library. */
-#define ZERO_BYTES 4096
+/* The static page is part of every program that links the library, so it is small. Large
+ * holes, and those after many parts, use an area of their own, whose pages take no memory. */
+#define ZERO_BYTES  4096
+#define AREA_BYTES  ((size_t)1 << 20)
+#define SMALL_PARTS 4096
+
+/* As dwarfs_file_borrow() says. */
+#define MOST_PARTS ((size_t)1 << 18)
 
 static const uint8_t zeros[ZERO_BYTES];
 
@@ -25,6 +32,7 @@ struct dwarfs_borrowed {
 	dwarfs_image *image;
 	size_t count, room, bytes;
 	struct part *parts;
+	uint8_t *area; /* AREA_BYTES zeros, or NULL */
 };
 
 DW_DEFINE_AUTO(borrowed, dwarfs_borrowed *, dwarfs_borrowed_free)
@@ -32,8 +40,13 @@ DW_DEFINE_AUTO(borrowed, dwarfs_borrowed *, dwarfs_borrowed_free)
 static int add_borrowed_part(dwarfs_borrowed *borrowed, struct part part,
 			     dwarfs_error **err)
 {
-	int ret = dw_grow(&borrowed->parts, &borrowed->room, borrowed->count + 1, err);
+	int ret;
 
+	if (borrowed->count == MOST_PARTS)
+		return dw_fail(err, DWARFS_ERR_LIMIT,
+			       "the range has more than %zu parts: borrow a shorter one",
+			       MOST_PARTS);
+	ret = dw_grow(&borrowed->parts, &borrowed->room, borrowed->count + 1, err);
 	if (ret < 0)
 		return ret;
 	borrowed->parts[borrowed->count++] = part;
@@ -43,10 +56,15 @@ static int add_borrowed_part(dwarfs_borrowed *borrowed, struct part part,
 
 static int add_zeros(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err)
 {
+	const bool is_large = bytes > AREA_BYTES || borrowed->count > SMALL_PARTS;
+	const size_t most = is_large ? AREA_BYTES : ZERO_BYTES;
 	int ret = 0;
 
+	if (is_large && !borrowed->area && !(borrowed->area = dw_pages_new(AREA_BYTES)))
+		return dw_fail_nomem(err);
 	while (bytes > 0 && ret == 0) {
-		struct part part = { zeros, bytes < ZERO_BYTES ? bytes : ZERO_BYTES };
+		struct part part = { is_large ? borrowed->area : zeros,
+				     bytes < most ? bytes : most };
 
 		ret = add_borrowed_part(borrowed, part, err);
 		bytes -= part.bytes;
@@ -165,6 +183,7 @@ void dwarfs_borrowed_free(dwarfs_borrowed *borrowed)
 		dw_free(part->copy);
 	}
 	dw_free(borrowed->parts);
+	dw_pages_free(borrowed->area, AREA_BYTES);
 	dwarfs_image_free(borrowed->image);
 	dw_free(borrowed);
 }
