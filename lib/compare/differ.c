@@ -87,36 +87,42 @@ const char *dwarfs_difference_word(enum dwarfs_compare_kind kind)
 
 /* -- telling ------------------------------------------------------------------------- */
 
-static int tell_difference(struct differ *differ, const dwarfs_difference *difference,
+/* The path is made here, and only if it is wanted: it may be long. */
+static int tell_difference(struct differ *differ, dwarfs_difference difference,
 			   dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
-	int ret = 0;
+	int ret;
 
-	if (differ->ignored & 1u << difference->kind)
+	if (differ->ignored & 1u << difference.kind)
 		return 0;
-	differ->counts[difference->kind]++;
-	if (differ->call)
-		ret = differ->call(difference, &why, differ->user);
+	differ->counts[difference.kind]++;
+	if (!differ->call)
+		return 0;
+	ret = dw_listed_path_text(differ->current_side, differ->current_path,
+				  &differ->path, err);
+	if (ret < 0)
+		return ret;
+	difference.path = (const char *)differ->path.data;
+	ret = differ->call(&difference, &why, differ->user);
 	return ret == 0 ? 0 : dw_callback_fail(ret, &why, err);
 }
 
 /* Two texts with a NUL, of which either may be NULL. */
-static int tell_texts(struct differ *differ, int kind, const char *path, const char *a,
-		      const char *b, dwarfs_error **err)
+static int tell_texts(struct differ *differ, int kind, const char *a, const char *b,
+		      dwarfs_error **err)
 {
 	const dwarfs_difference difference = {
 		.kind = kind,
-		.path = path,
 		.values = { a, b },
 		.bytes = { a ? strlen(a) : 0, b ? strlen(b) : 0 },
 	};
 
-	return tell_difference(differ, &difference, err);
+	return tell_difference(differ, difference, err);
 }
 
-static int tell_numbers(struct differ *differ, int kind, const char *path, uint64_t a,
-			uint64_t b, dwarfs_error **err)
+static int tell_numbers(struct differ *differ, int kind, uint64_t a, uint64_t b,
+			dwarfs_error **err)
 {
 	const char *format = kind == DWARFS_DIFFERENCE_MODE ? "%04" PRIo64 : "%" PRIu64;
 	char left[VALUE_ROOM], right[VALUE_ROOM];
@@ -125,7 +131,7 @@ static int tell_numbers(struct differ *differ, int kind, const char *path, uint6
 		return 0;
 	snprintf(left, sizeof(left), format, a);
 	snprintf(right, sizeof(right), format, b);
-	return tell_texts(differ, kind, path, left, right, err);
+	return tell_texts(differ, kind, left, right, err);
 }
 
 static const char *type_name(uint32_t mode)
@@ -152,10 +158,9 @@ static const char *type_name(uint32_t mode)
 
 /* -- one entry that both have -------------------------------------------------------- */
 
-/* Two entries of the same path. */
+/* Two entries of the same path, of which one may be NULL. */
 struct pair {
 	const struct listed *entries[2];
-	const char *path;
 };
 
 static bool both_know(const struct pair *pair, uint32_t what)
@@ -213,8 +218,7 @@ static int compare_times(struct differ *differ, const struct pair *pair,
 	}
 	if (seconds[0] == seconds[1] && ns[0] == ns[1])
 		return 0;
-	return tell_texts(differ, DWARFS_DIFFERENCE_MTIME, pair->path, texts[0], texts[1],
-			  err);
+	return tell_texts(differ, DWARFS_DIFFERENCE_MTIME, texts[0], texts[1], err);
 }
 
 /* The attributes that were not compared, as a side has no valid value for them. */
@@ -253,8 +257,7 @@ static int tell_invalid(struct differ *differ, const struct pair *pair,
 			found[i] = texts[i];
 	if (!found[0] && !found[1])
 		return 0;
-	return tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, found[0],
-			  found[1], err);
+	return tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, found[0], found[1], err);
 }
 
 static int compare_attributes(struct differ *differ, const struct pair *pair,
@@ -264,14 +267,12 @@ static int compare_attributes(struct differ *differ, const struct pair *pair,
 	int ret = 0;
 
 	if (both_know(pair, KNOWN_MODE) && !S_ISLNK(a->mode))
-		ret = tell_numbers(differ, DWARFS_DIFFERENCE_MODE, pair->path,
-				   a->mode & 07777, b->mode & 07777, err);
+		ret = tell_numbers(differ, DWARFS_DIFFERENCE_MODE, a->mode & 07777,
+				   b->mode & 07777, err);
 	if (ret == 0 && both_know(pair, KNOWN_OWNER))
-		ret = tell_numbers(differ, DWARFS_DIFFERENCE_OWNER, pair->path, a->uid,
-				   b->uid, err);
+		ret = tell_numbers(differ, DWARFS_DIFFERENCE_OWNER, a->uid, b->uid, err);
 	if (ret == 0 && both_know(pair, KNOWN_GROUP))
-		ret = tell_numbers(differ, DWARFS_DIFFERENCE_GROUP, pair->path, a->gid,
-				   b->gid, err);
+		ret = tell_numbers(differ, DWARFS_DIFFERENCE_GROUP, a->gid, b->gid, err);
 	if (ret == 0)
 		ret = compare_times(differ, pair, err);
 	return ret < 0 ? ret : tell_invalid(differ, pair, err);
@@ -282,7 +283,6 @@ static int compare_targets(struct differ *differ, const struct pair *pair,
 {
 	dwarfs_difference difference = {
 		.kind = DWARFS_DIFFERENCE_TARGET,
-		.path = pair->path,
 	};
 
 	for (int i = 0; i < 2; i++) {
@@ -293,7 +293,7 @@ static int compare_targets(struct differ *differ, const struct pair *pair,
 	if (difference.bytes[0] == difference.bytes[1] &&
 	    memcmp(difference.values[0], difference.values[1], difference.bytes[0]) == 0)
 		return 0;
-	return tell_difference(differ, &difference, err);
+	return tell_difference(differ, difference, err);
 }
 
 static int compare_devices(struct differ *differ, const struct pair *pair,
@@ -308,8 +308,7 @@ static int compare_devices(struct differ *differ, const struct pair *pair,
 	for (int i = 0; i < 2; i++)
 		snprintf(texts[i], VALUE_ROOM, "%" PRIu32 ",%" PRIu32, entries[i]->major,
 			 entries[i]->minor);
-	return tell_texts(differ, DWARFS_DIFFERENCE_DEVICE, pair->path, texts[0],
-			  texts[1], err);
+	return tell_texts(differ, DWARFS_DIFFERENCE_DEVICE, texts[0], texts[1], err);
 }
 
 static const struct contents *contents_of(const struct differ *differ,
@@ -326,8 +325,8 @@ static int compare_contents(struct differ *differ, const struct pair *pair,
 	const char *why[2] = { NULL, NULL };
 
 	if (a->size != b->size)
-		return tell_numbers(differ, DWARFS_DIFFERENCE_SIZE, pair->path, a->size,
-				    b->size, err);
+		return tell_numbers(differ, DWARFS_DIFFERENCE_SIZE, a->size, b->size,
+				    err);
 	if (differ->ignored & 1u << DWARFS_DIFFERENCE_CONTENTS)
 		return 0;
 	for (int i = 0; i < 2; i++) {
@@ -337,42 +336,60 @@ static int compare_contents(struct differ *differ, const struct pair *pair,
 			why[i] = dw_listed_at(differ->sides[i], one->trouble);
 	}
 	if (why[0] || why[1])
-		return tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, why[0],
-				  why[1], err);
+		return tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, why[0], why[1], err);
 	if (a->has_sum && b->has_sum &&
 	    (a->sum[0] != b->sum[0] || a->sum[1] != b->sum[1]))
-		return tell_texts(differ, DWARFS_DIFFERENCE_CONTENTS, pair->path, NULL,
-				  NULL, err);
+		return tell_texts(differ, DWARFS_DIFFERENCE_CONTENTS, NULL, NULL, err);
 	return 0;
 }
 
-/* The first path that is the same file and that both sides have; NULL when it is this
+/* The first path that is the same file and that both sides have; NO_PATH when it is this
  * one. */
-static const char *first_name(const struct differ *differ, const struct pair *pair,
-			      int side)
+static uint32_t first_name(const struct differ *differ, const struct pair *pair, int side)
 {
 	const struct listing *listing = differ->sides[side];
 	const uint64_t first = contents_of(differ, pair, side)->first;
-	const char *path;
 
-	if (first >= listing->count)
-		return NULL;
-	path = dw_listed_at(listing, listing->list[first].path);
-	return strcmp(path, pair->path) == 0 ? NULL : path;
+	if (first >= listing->count ||
+	    listing->list[first].path == pair->entries[side]->path)
+		return NO_PATH;
+	return listing->list[first].path;
+}
+
+static int tell_links(struct differ *differ, const uint32_t paths[2], dwarfs_error **err)
+{
+	auto_buffer struct buffer left = { 0 };
+	auto_buffer struct buffer right = { 0 };
+	struct buffer *const to[2] = { &left, &right };
+	const char *found[2] = { NULL, NULL };
+
+	for (int i = 0; i < 2; i++) {
+		int ret;
+
+		if (paths[i] == NO_PATH)
+			continue;
+		ret = dw_listed_path_text(differ->sides[i], paths[i], to[i], err);
+		if (ret < 0)
+			return ret;
+		found[i] = (const char *)to[i]->data;
+	}
+	if (!found[0] && !found[1])
+		return 0;
+	if (found[0] && found[1] && strcmp(found[0], found[1]) == 0)
+		return 0;
+	return tell_texts(differ, DWARFS_DIFFERENCE_LINKS, found[0], found[1], err);
 }
 
 static int compare_links(struct differ *differ, const struct pair *pair,
 			 dwarfs_error **err)
 {
-	const char *a, *b;
+	uint32_t paths[2];
 
 	if (!differ->sides[0]->has_links || !differ->sides[1]->has_links)
 		return 0;
-	a = first_name(differ, pair, 0);
-	b = first_name(differ, pair, 1);
-	if (a == b || (a && b && strcmp(a, b) == 0))
-		return 0;
-	return tell_texts(differ, DWARFS_DIFFERENCE_LINKS, pair->path, a, b, err);
+	for (int i = 0; i < 2; i++)
+		paths[i] = first_name(differ, pair, i);
+	return tell_links(differ, paths, err);
 }
 
 /* -- extended attributes ------------------------------------------------------------- */
@@ -383,7 +400,6 @@ static int tell_xattr(struct differ *differ, const struct pair *pair,
 {
 	const dwarfs_difference difference = {
 		.kind = DWARFS_DIFFERENCE_XATTR,
-		.path = pair->path,
 		.name = a ? a->name : b->name,
 		.values = { a ? a->value : NULL, b ? b->value : NULL },
 		.bytes = { a ? a->bytes : 0, b ? b->bytes : 0 },
@@ -391,7 +407,7 @@ static int tell_xattr(struct differ *differ, const struct pair *pair,
 
 	if (a && b && a->bytes == b->bytes && memcmp(a->value, b->value, a->bytes) == 0)
 		return 0;
-	return tell_difference(differ, &difference, err);
+	return tell_difference(differ, difference, err);
 }
 
 /* Report unreadable properties of two entries: 1 if there are any, or 0. */
@@ -407,8 +423,7 @@ static int tell_lost(struct differ *differ, const struct pair *pair, enum known 
 				dw_listed_at(differ->sides[i], pair->entries[i]->xattrs);
 	if (!found[0] && !found[1])
 		return 0;
-	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, found[0],
-			 found[1], err);
+	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, found[0], found[1], err);
 	return ret < 0 ? ret : 1;
 }
 
@@ -448,32 +463,26 @@ static int compare_xattrs(struct differ *differ, const struct pair *pair,
 
 /* -- duplicate paths ----------------------------------------------------------------- */
 
-/* Whether a path is below a directory. */
-static bool is_below(const char *path, const char *directory)
-{
-	const size_t length = strlen(directory);
-
-	return strncmp(path, directory, length) == 0 && path[length] == '/';
-}
-
 /* Whether a path is not compared, since several entries of an image have it, or it is
  * below such a path; this is reported once. Otherwise 0. */
 static int pass_over(struct differ *differ, const struct pair *pair, dwarfs_error **err)
 {
 	static const char why[] = "the image has several entries of this path";
+	const uint32_t depth = differ->current_side->paths[differ->current_path].depth;
 	const char *found[2] = { NULL, NULL };
 	int ret;
 
-	if (differ->twice && is_below(pair->path, differ->twice))
-		return 1;
+	if (differ->is_twice && depth > differ->twice_depth)
+		return 1; /* in the order of paths it is below it */
+	differ->is_twice = false;
 	for (int i = 0; i < 2; i++)
 		if (pair->entries[i] && (pair->entries[i]->known & KNOWN_TWICE))
 			found[i] = why;
 	if (!found[0] && !found[1])
 		return 0;
-	differ->twice = pair->path;
-	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, found[0],
-			 found[1], err);
+	differ->is_twice = true;
+	differ->twice_depth = depth;
+	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, found[0], found[1], err);
 	return ret < 0 ? ret : 1;
 }
 
@@ -488,9 +497,8 @@ static int compare_pair(struct differ *differ, const struct pair *pair,
 	if (ret != 0)
 		return ret < 0 ? ret : 0;
 	if (((mode ^ pair->entries[1]->mode) & S_IFMT) != 0)
-		return tell_texts(differ, DWARFS_DIFFERENCE_TYPE, pair->path,
-				  type_name(mode), type_name(pair->entries[1]->mode),
-				  err);
+		return tell_texts(differ, DWARFS_DIFFERENCE_TYPE, type_name(mode),
+				  type_name(pair->entries[1]->mode), err);
 	if ((ret = compare_attributes(differ, pair, err)) < 0)
 		return ret;
 	if (S_ISLNK(mode))
@@ -516,8 +524,7 @@ static bool next_pair(const struct listing *const sides[2], size_t at[2],
 	if (!left && !right)
 		return false;
 	if (left && right)
-		order = dw_listed_compare_paths(dw_listed_at(sides[0], left->path),
-						dw_listed_at(sides[1], right->path));
+		order = dw_listed_compare(sides, left, right);
 	if (left && order <= 0)
 		at[0]++;
 	else
@@ -526,9 +533,7 @@ static bool next_pair(const struct listing *const sides[2], size_t at[2],
 		at[1]++;
 	else
 		right = NULL;
-	*pair = (struct pair){ { left, right },
-			       left ? dw_listed_at(sides[0], left->path)
-				    : dw_listed_at(sides[1], right->path) };
+	*pair = (struct pair){ { left, right } };
 	return true;
 }
 
@@ -570,6 +575,8 @@ int dw_differ_run(struct differ *differ, dwarfs_error **err)
 	while (ret == 0 && next_pair(differ->sides, at, &pair)) {
 		const struct listed *a = pair.entries[0], *b = pair.entries[1];
 
+		differ->current_side = differ->sides[a ? 0 : 1];
+		differ->current_path = a ? a->path : b->path;
 		if ((ret = pass_over(differ, &pair, err)) > 0)
 			ret = 0;
 		else if (ret < 0)
@@ -577,13 +584,14 @@ int dw_differ_run(struct differ *differ, dwarfs_error **err)
 		else if (a && b)
 			ret = compare_pair(differ, &pair, err);
 		else if (a)
-			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_A, pair.path,
+			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_A,
 					 type_name(a->mode), NULL, err);
 		else
-			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_B, pair.path,
-					 NULL, type_name(b->mode), err);
+			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_B, NULL,
+					 type_name(b->mode), err);
 		if (ret == 0)
 			ret = dw_progress_tick(differ->progress, err);
 	}
+	dw_buffer_free(&differ->path);
 	return ret;
 }

@@ -18,7 +18,13 @@ struct differ {
 	void *user;
 	struct dwarfs_progress *progress;
 	uint64_t counts[DWARFS_DIFFERENCE_KINDS];
-	const char *twice; /* the last duplicate path; private */
+
+	/* private: the path that is compared, its text, and the depth of a duplicate path that
+	 * it is below */
+	const struct listing *current_side;
+	uint32_t current_path, twice_depth;
+	struct buffer path;
+	bool is_twice;
 };
 
 /* Mark the files that both have with the same size, and say how many bytes they are in

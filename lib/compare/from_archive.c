@@ -51,7 +51,7 @@ static int take_entry(void *user, const struct archive_listed *from, dwarfs_erro
 	};
 	struct listed *listed;
 	struct link link = { 0 };
-	uint32_t file;
+	uint32_t file, path;
 	int ret;
 
 	if (S_ISREG(from->mode) && !from->hard_link) {
@@ -61,7 +61,9 @@ static int take_entry(void *user, const struct archive_listed *from, dwarfs_erro
 	}
 	reading->has_fraction |= from->nanoseconds != 0;
 	reading->is_link = from->hard_link != NULL;
-	ret = dw_listed_add(listing, from->path, from->path_bytes, &entry, &listed, err);
+	if ((ret = dw_listed_path(listing, from->path, from->path_bytes, &path, err)) < 0)
+		return ret;
+	ret = dw_listed_add(listing, path, &entry, &listed, err);
 	if (ret == 0 && from->target) {
 		listed->target_bytes = (uint32_t)strlen(from->target);
 		ret = dw_listed_text(listing, from->target, listed->target_bytes,
@@ -140,15 +142,16 @@ static int compare_numbers(const void *left, const void *right, void *user)
 {
 	const struct listing *listing = user;
 	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	const int order =
-		dw_listed_compare_paths(dw_listed_at(listing, listing->list[a].path),
-					dw_listed_at(listing, listing->list[b].path));
+	const uint32_t left_path = listing->list[a].path;
+	const uint32_t right_path = listing->list[b].path;
 
-	return order != 0 ? order : (a > b) - (a < b);
+	if (left_path != right_path)
+		return left_path < right_path ? -1 : 1;
+	return (a > b) - (a < b);
 }
 
 /* The last entry of a path before some number; else the first one of it; else none. */
-static uint32_t find(const struct by_path *index, const char *path, uint32_t before)
+static uint32_t find(const struct by_path *index, uint32_t path, uint32_t before)
 {
 	const struct listing *listing = index->listing;
 	size_t low = 0, high = listing->count;
@@ -158,8 +161,7 @@ static uint32_t find(const struct by_path *index, const char *path, uint32_t bef
 		const size_t middle = low + (high - low) / 2;
 		const struct listed *listed = &listing->list[index->numbers[middle]];
 
-		if (dw_listed_compare_paths(dw_listed_at(listing, listed->path), path) <
-		    0)
+		if (listed->path < path)
 			low = middle + 1;
 		else
 			high = middle;
@@ -168,13 +170,24 @@ static uint32_t find(const struct by_path *index, const char *path, uint32_t bef
 		const uint32_t number = index->numbers[low];
 		const struct listed *listed = &listing->list[number];
 
-		if (strcmp(dw_listed_at(listing, listed->path), path) != 0 ||
-		    (number >= before && found != UINT32_MAX))
+		if (listed->path != path || (number >= before && found != UINT32_MAX))
 			break;
 		if (number != before)
 			found = number;
 	}
 	return found;
+}
+
+static int fail_link(const struct listing *listing, uint32_t path, const char *target,
+		     dwarfs_error **err)
+{
+	auto_buffer struct buffer text = { 0 };
+	int ret = dw_listed_path_text(listing, path, &text, err);
+
+	return ret < 0 ? ret
+		       : dw_fail(err, DWARFS_ERR_CORRUPT,
+				 "entry '%s' is a hard link to '%s', which is not there",
+				 (const char *)text.data, target);
 }
 
 /* Attributes are those of the file. */
@@ -184,15 +197,16 @@ static int join(struct reading *reading, const struct by_path *index,
 	struct listing *listing = &reading->side->listing;
 	const char *path = dw_listed_at(listing, link->target);
 	struct listed *listed = &listing->list[link->number];
-	const uint32_t target = find(index, path, link->number);
-	const uint64_t own_path = listed->path;
+	const uint32_t target_path = dw_listed_find_path(listing, path);
+	const uint32_t target = target_path == NO_PATH
+					? UINT32_MAX
+					: find(index, target_path, link->number);
+	const uint32_t own_path = listed->path;
 	struct contents *contents;
 
 	if (target == UINT32_MAX || (listing->list[target].file == NO_FILE &&
 				     S_ISREG(listing->list[target].mode)))
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "entry '%s' is a hard link to '%s', which is not there",
-			       dw_listed_at(listing, own_path), path);
+		return fail_link(listing, own_path, path, err);
 	*listed = listing->list[target];
 	listed->path = own_path;
 	listed->number = link->number;
@@ -226,54 +240,29 @@ static int join_archive_links(struct reading *reading, dwarfs_error **err)
 
 /* -- directories --------------------------------------------------------------------- */
 
-static int add_directory(struct listing *listing, const char *path, size_t bytes,
-			 dwarfs_error **err)
+/* Directories that are only mentioned in paths; nothing is known of them. */
+static int add_parents(struct listing *listing, dwarfs_error **err)
 {
-	const struct listed entry = {
+	const struct listed directory = {
 		.target = NO_TEXT,
 		.xattrs = NO_TEXT,
 		.mode = S_IFDIR | 0755,
 		.file = NO_FILE,
 	};
-	auto_free char *copy = dw_strndup(path, bytes);
+	auto_free bool *is_listed = NULL;
 	struct listed *listed;
-	int ret;
+	uint32_t root;
+	int ret = dw_listed_path(listing, "", 0, &root, err);
 
-	if (!copy)
+	if (ret < 0)
+		return ret;
+	if (!(is_listed = dw_calloc(listing->path_count, sizeof(*is_listed))))
 		return dw_fail_nomem(err);
-	ret = dw_listed_add(listing, copy, bytes, &entry, &listed, err);
-	/* An entry for the root directory sets its attributes, at any position. */
-	if (ret == 0)
-		listed->number = 0;
-	return ret;
-}
-
-/* Directories that are only mentioned in paths, after sorting; nothing is known of them.
- */
-static int add_parents(struct listing *listing, dwarfs_error **err)
-{
-	const size_t count = listing->count;
-	const char *last = NULL;
-	int ret = 0;
-
-	if (count == 0 || *dw_listed_at(listing, listing->list[0].path))
-		ret = add_directory(listing, "", 0, err);
-	for (size_t i = 0; i < count && ret == 0; i++) {
-		const uint64_t place = listing->list[i].path;
-
-		for (size_t at = 0; ret == 0; at++) {
-			const char *path = dw_listed_at(listing, place);
-
-			last = i > 0 ? dw_listed_at(listing, listing->list[i - 1].path)
-				     : "";
-			at += strcspn(path + at, "/");
-			if (!path[at])
-				break;
-			/* The entry before is in it, or is it. */
-			if (strncmp(last, path, at) != 0 || (last[at] && last[at] != '/'))
-				ret = add_directory(listing, path, at, err);
-		}
-	}
+	for (size_t i = 0; i < listing->count; i++)
+		is_listed[listing->list[i].path] = true;
+	for (uint32_t i = 0; i < listing->path_count && ret == 0; i++)
+		if (!is_listed[i])
+			ret = dw_listed_add(listing, i, &directory, &listed, err);
 	return ret;
 }
 
@@ -290,8 +279,6 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 		ret = dw_archive_list(side->io, &fns, &reading, progress, err);
 	if (ret == 0)
 		ret = join_archive_links(&reading, err);
-	if (ret == 0)
-		ret = dw_listed_sort(&side->listing, err);
 	if (ret == 0)
 		ret = add_parents(&side->listing, err);
 	side->listing.resolution_ns = reading.has_fraction ? 1 : NS_PER_SECOND;

@@ -28,12 +28,12 @@ struct named {
 struct listing_run {
 	struct side *side;
 	struct dwarfs_progress *progress;
-	uint64_t *dirs; /* paths that are still to be read */
+	uint32_t *dirs; /* paths that are still to be read */
 	size_t dir_count, dir_room;
 	struct named *named;
 	size_t named_count, named_room;
 	struct os_names names;
-	struct buffer path, text, value;
+	struct buffer shown, text, value;
 };
 
 /* -- entries ------------------------------------------------------------------------- */
@@ -58,12 +58,16 @@ static struct listed describe_stat(const struct os_stat *st)
 	};
 }
 
-static int fail_entry(const struct listing_run *run, uint64_t path, int errnum,
+static int fail_entry(struct listing_run *run, uint32_t path, int errnum,
 		      const char *what, dwarfs_error **err)
 {
-	const char *shown = dw_listed_at(&run->side->listing, path);
+	int ret = dw_listed_path_text(&run->side->listing, path, &run->shown, err);
 
-	return dw_fail_errno(err, errnum, "'%s': cannot %s", *shown ? shown : ".", what);
+	return ret < 0 ? ret
+		       : dw_fail_errno(err, errnum, "'%s': cannot %s",
+				       run->shown.size ? (const char *)run->shown.data
+						       : ".",
+				       what);
 }
 
 /* The attributes of this entry are lost. */
@@ -138,17 +142,14 @@ static int add_file(struct listing_run *run, const struct os_stat *st,
 
 /* name is "" for the directory itself. */
 static int add_disk_entry(struct listing_run *run, int dir, const char *name,
-			  const struct os_stat *st, dwarfs_error **err)
+			  uint32_t path, const struct os_stat *st, dwarfs_error **err)
 {
 	const struct listed entry = describe_stat(st);
 	struct listed *listed;
-	uint64_t path;
-	int ret = dw_listed_add(&run->side->listing, (const char *)run->path.data,
-				run->path.size, &entry, &listed, err);
+	int ret = dw_listed_add(&run->side->listing, path, &entry, &listed, err);
 
 	if (ret < 0)
 		return ret;
-	path = listed->path;
 	if (S_ISLNK(st->mode))
 		ret = add_disk_target(run, dir, name, listed, err);
 	else if (S_ISREG(st->mode))
@@ -162,42 +163,30 @@ static int add_disk_entry(struct listing_run *run, int dir, const char *name,
 	return ret;
 }
 
-/* "dir/name", or the name alone in the root. */
-static int set_path(struct listing_run *run, uint64_t dir, const char *name,
-		    dwarfs_error **err)
-{
-	const char *above = dw_listed_at(&run->side->listing, dir);
-	int ret;
-
-	run->path.size = 0;
-	if (*above &&
-	    ((ret = dw_buffer_append(&run->path, above, strlen(above), err)) < 0 ||
-	     (ret = dw_buffer_append(&run->path, "/", 1, err)) < 0))
-		return ret;
-	return dw_buffer_append(&run->path, name, strlen(name), err);
-}
-
-static int read_dir(struct listing_run *run, uint64_t path, dwarfs_error **err)
+static int read_dir(struct listing_run *run, uint32_t path, dwarfs_error **err)
 {
 	auto_fd int fd = -1;
 	int ret;
 
-	ret = dw_dir_open_at(run->side->fd, dw_listed_at(&run->side->listing, path), &fd);
+	ret = dw_listed_path_text(&run->side->listing, path, &run->shown, err);
+	if (ret < 0)
+		return ret;
+	ret = dw_dir_open_at(run->side->fd, (const char *)run->shown.data, &fd);
 	if (ret == 0)
 		ret = dw_dir_list(fd, &run->names);
 	if (ret < 0)
 		return fail_entry(run, path, -ret, "read the directory", err);
 	for (size_t i = 0; i < run->names.count; i++) {
 		const char *name = dw_os_name(&run->names, i);
+		uint32_t entry_path;
 		struct os_stat st;
 
-		if ((ret = set_path(run, path, name, err)) < 0)
+		if ((ret = dw_listed_path_in(&run->side->listing, path, name,
+					     strlen(name), &entry_path, err)) < 0)
 			return ret;
 		if ((ret = dw_stat_at(fd, name, &st)) < 0)
-			return dw_fail_errno(err, -ret, "'%s/%s': cannot be read",
-					     dw_listed_at(&run->side->listing, path),
-					     name);
-		if ((ret = add_disk_entry(run, fd, name, &st, err)) < 0 ||
+			return fail_entry(run, entry_path, -ret, "be read", err);
+		if ((ret = add_disk_entry(run, fd, name, entry_path, &st, err)) < 0 ||
 		    (ret = dw_progress_tick(run->progress, err)) < 0)
 			return ret;
 	}
@@ -232,13 +221,14 @@ static void join_disk_links(struct listing_run *run)
 static int list_all(struct listing_run *run, dwarfs_error **err)
 {
 	struct os_stat st;
+	uint32_t root;
 	int ret = dw_stat_fd(run->side->fd, &st);
 
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot read the directory");
-	if ((ret = dw_buffer_reserve(&run->path, 1, err)) < 0 ||
-	    (ret = add_disk_entry(run, run->side->fd, "", &st, err)) < 0 ||
-	    (ret = read_dir(run, run->side->listing.list[0].path, err)) < 0)
+	if ((ret = dw_listed_path(&run->side->listing, "", 0, &root, err)) < 0 ||
+	    (ret = add_disk_entry(run, run->side->fd, "", root, &st, err)) < 0 ||
+	    (ret = read_dir(run, root, err)) < 0)
 		return ret;
 	while (run->dir_count > 0)
 		if ((ret = read_dir(run, run->dirs[--run->dir_count], err)) < 0)
@@ -257,7 +247,7 @@ int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
 	side->listing.has_links = true;
 	ret = list_all(&run, err);
 	dw_os_names_free(&run.names);
-	dw_buffer_free(&run.path);
+	dw_buffer_free(&run.shown);
 	dw_buffer_free(&run.text);
 	dw_buffer_free(&run.value);
 	dw_free(run.dirs);
@@ -283,6 +273,7 @@ struct summing {
 struct worker {
 	struct sum *sum;
 	uint8_t *buffer;
+	struct buffer path;
 };
 
 struct job {
@@ -300,6 +291,7 @@ static void worker_free(void *item)
 		return;
 	dw_sum_free(worker->sum);
 	dw_free(worker->buffer);
+	dw_buffer_free(&worker->path);
 	dw_free(worker);
 }
 
@@ -360,8 +352,12 @@ static int read_file(struct side *side, const struct contents *contents,
 {
 	auto_fd int fd = -1;
 	struct os_stat st;
-	int ret = dw_open_at(side->fd, dw_listed_at(&side->listing, contents->id), &fd);
+	int ret = dw_listed_path_text(&side->listing, (uint32_t)contents->id,
+				      &worker->path, err);
 
+	if (ret < 0)
+		return ret;
+	ret = dw_open_at(side->fd, (const char *)worker->path.data, &fd);
 	if (ret == 0)
 		ret = dw_stat_fd(fd, &st);
 	if (ret < 0)

@@ -134,13 +134,13 @@ static int file_of(struct side *side, uint32_t *files, const dwarfs_stat *stat,
 	return 0;
 }
 
-static int add_image_entry(struct side *side, const char *path, const dwarfs_stat *stat,
+static int add_image_entry(struct side *side, uint32_t path, const dwarfs_stat *stat,
 			   uint32_t *files, dwarfs_error **err)
 {
 	const struct listed entry = describe_inode(side, stat);
 	const dwarfs_inode inode = dwarfs_stat_inode(stat);
 	struct listed *listed;
-	int ret = dw_listed_add(&side->listing, path, strlen(path), &entry, &listed, err);
+	int ret = dw_listed_add(&side->listing, path, &entry, &listed, err);
 
 	if (ret == 0 && S_ISLNK(entry.mode))
 		ret = add_image_target(side, inode, listed, err);
@@ -152,8 +152,8 @@ static int add_image_entry(struct side *side, const char *path, const dwarfs_sta
 }
 
 /* The entry exists, but has no readable attributes. */
-static int add_lost(struct side *side, const char *path, int code,
-		    const dwarfs_error *why, dwarfs_error **err)
+static int add_lost(struct side *side, uint32_t path, int code, const dwarfs_error *why,
+		    dwarfs_error **err)
 {
 	const struct listed entry = { .target = NO_TEXT,
 				      .xattrs = NO_TEXT,
@@ -163,13 +163,13 @@ static int add_lost(struct side *side, const char *path, int code,
 
 	if (is_fatal(code))
 		return dw_error_copy(err, code, why);
-	ret = dw_listed_add(&side->listing, path, strlen(path), &entry, &listed, err);
+	ret = dw_listed_add(&side->listing, path, &entry, &listed, err);
 	return ret < 0 ? ret
 		       : dw_listed_lose(&side->listing, KNOWN_LOST,
 					dwarfs_error_message(why), err);
 }
 
-static int list_entry(struct side *side, dwarfs_entry entry, const char *path,
+static int list_entry(struct side *side, dwarfs_entry entry, uint32_t path,
 		      dwarfs_stat *stat, uint32_t *files, dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
@@ -180,13 +180,67 @@ static int list_entry(struct side *side, dwarfs_entry entry, const char *path,
 	return add_image_entry(side, path, stat, files, err);
 }
 
+/* The directories from the root to the current entry of a walk. */
+struct above {
+	struct {
+		size_t bytes; /* of its path */
+		uint32_t path;
+	} * list;
+	size_t count, room;
+};
+
+/* The path of the current entry, whose directory was walked before it. */
+static int path_of(struct listing *listing, struct above *above, const char *text,
+		   uint32_t *path_out, dwarfs_error **err)
+{
+	const size_t bytes = strlen(text);
+	const char *slash = memrchr(text, '/', bytes);
+	const size_t parent_bytes = slash ? (size_t)(slash - text) : 0;
+	const char *name = slash ? slash + 1 : text;
+	int ret;
+
+	if (bytes == 0) {
+		above->count = 0;
+		ret = dw_listed_path(listing, "", 0, path_out, err);
+	} else {
+		while (above->count > 1 &&
+		       above->list[above->count - 1].bytes > parent_bytes)
+			above->count--;
+		ret = dw_listed_path_in(listing, above->list[above->count - 1].path, name,
+					strlen(name), path_out, err);
+	}
+	if (ret < 0 ||
+	    (ret = dw_grow(&above->list, &above->room, above->count + 1, err)) < 0)
+		return ret;
+	above->list[above->count].bytes = bytes;
+	above->list[above->count++].path = *path_out;
+	return 0;
+}
+
+static int list_entries(struct side *side, dwarfs_walk *walk, dwarfs_stat *stat,
+			uint32_t *files, struct above *above,
+			struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	dwarfs_entry entry;
+	uint32_t path;
+	int ret;
+
+	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0)
+		if ((ret = path_of(&side->listing, above, dwarfs_walk_path(walk), &path,
+				   err)) < 0 ||
+		    (ret = list_entry(side, entry, path, stat, files, err)) < 0 ||
+		    (ret = dw_progress_tick(progress, err)) < 0)
+			return ret;
+	return ret;
+}
+
 int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	const uint32_t inodes = dwarfs_image_inode_count(side->image);
 	auto_free uint32_t *files = dw_calloc(inodes, sizeof(*files));
 	DW_AUTO(compare_walk) dwarfs_walk *walk = NULL;
 	DW_AUTO(compare_stat) dwarfs_stat *stat = NULL;
-	dwarfs_entry entry;
+	struct above above = { 0 };
 	int ret;
 
 	if (!files)
@@ -200,12 +254,8 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_er
 	    (ret = dwarfs_walk_new(side->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE,
 				   &walk, err)) < 0)
 		return ret;
-	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
-		if ((ret = list_entry(side, entry, dwarfs_walk_path(walk), stat, files,
-				      err)) < 0 ||
-		    (ret = dw_progress_tick(progress, err)) < 0)
-			return ret;
-	}
+	ret = list_entries(side, walk, stat, files, &above, progress, err);
+	dw_free(above.list);
 	return ret;
 }
 

@@ -28,7 +28,7 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress,
 		  dwarfs_error **err);
 int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
 		      dwarfs_error **err);
-/* This one sums up all files, too, and sorts. */
+/* This one sums up all files, too. */
 int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 		    dwarfs_error **err);
 

@@ -11,6 +11,8 @@
 void dw_listed_free(struct listing *listing)
 {
 	dw_buffer_free(&listing->text);
+	dw_free(listing->paths);
+	dw_free(listing->path_heads);
 	dw_free(listing->list);
 	dw_free(listing->files);
 	*listing = (struct listing){ 0 };
@@ -30,23 +32,182 @@ int dw_listed_text(struct listing *listing, const void *data, size_t bytes,
 	return 0;
 }
 
-int dw_listed_add(struct listing *listing, const char *path, size_t bytes,
-		  const struct listed *entry, struct listed **listed_out,
-		  dwarfs_error **err)
+/* -- paths --------------------------------------------------------------------------- */
+
+#define FEWEST_HEADS 64
+
+/* FNV-1a of the parent and the name. */
+static size_t head_of(const struct listing *listing, uint32_t parent, const char *name,
+		      size_t bytes)
+{
+	uint64_t hash = (UINT64_C(0xcbf29ce484222325) ^ parent) * UINT64_C(0x100000001b3);
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ (uint8_t)name[i]) * UINT64_C(0x100000001b3);
+	return (size_t)(hash ^ hash >> 32) & (listing->path_head_count - 1);
+}
+
+static void link_path(struct listing *listing, uint32_t path)
+{
+	struct path_node *node = &listing->paths[path];
+	const char *name = dw_listed_at(listing, node->name);
+	uint32_t *head =
+		&listing->path_heads[head_of(listing, node->parent, name, strlen(name))];
+
+	node->next = *head;
+	*head = path;
+}
+
+/* Make room for one more path. */
+static int grow_paths(struct listing *listing, dwarfs_error **err)
+{
+	size_t count =
+		listing->path_head_count ? 2 * listing->path_head_count : FEWEST_HEADS;
+	uint32_t *heads;
+	int ret;
+
+	if (listing->path_count == UINT32_MAX - 1)
+		return dw_fail(err, DWARFS_ERR_RANGE, "these are too many entries");
+	ret = dw_grow(&listing->paths, &listing->path_room, listing->path_count + 1, err);
+	if (ret < 0 || listing->path_count < listing->path_head_count)
+		return ret;
+	if (!(heads = dw_calloc(count, sizeof(*heads))))
+		return dw_fail_nomem(err);
+	memset(heads, 0xff, count * sizeof(*heads));
+	dw_free(listing->path_heads);
+	listing->path_heads = heads;
+	listing->path_head_count = count;
+	for (uint32_t i = 0; i < listing->path_count; i++)
+		link_path(listing, i);
+	return 0;
+}
+
+static int add_path(struct listing *listing, uint32_t parent, const char *name,
+		    size_t bytes, uint32_t *path_out, dwarfs_error **err)
+{
+	struct path_node node = { .parent = parent };
+	int ret;
+
+	if ((ret = grow_paths(listing, err)) < 0 ||
+	    (ret = dw_listed_text(listing, name, bytes, &node.name, err)) < 0)
+		return ret;
+	if (parent != NO_PATH)
+		node.depth = listing->paths[parent].depth + 1;
+	*path_out = (uint32_t)listing->path_count++;
+	listing->paths[*path_out] = node;
+	link_path(listing, *path_out);
+	return 0;
+}
+
+static int need_root(struct listing *listing, dwarfs_error **err)
+{
+	uint32_t root;
+
+	return listing->path_count ? 0 : add_path(listing, NO_PATH, "", 0, &root, err);
+}
+
+static uint32_t find_in(const struct listing *listing, uint32_t parent, const char *name,
+			size_t bytes)
+{
+	uint32_t path = listing->path_heads[head_of(listing, parent, name, bytes)];
+
+	for (; path != NO_PATH; path = listing->paths[path].next) {
+		const struct path_node *node = &listing->paths[path];
+		const char *text = dw_listed_at(listing, node->name);
+
+		if (node->parent == parent && strlen(text) == bytes &&
+		    memcmp(text, name, bytes) == 0)
+			break;
+	}
+	return path;
+}
+
+int dw_listed_path_in(struct listing *listing, uint32_t parent, const char *name,
+		      size_t bytes, uint32_t *path_out, dwarfs_error **err)
+{
+	int ret = need_root(listing, err);
+
+	if (ret < 0)
+		return ret;
+	*path_out = find_in(listing, parent, name, bytes);
+	return *path_out != NO_PATH
+		       ? 0
+		       : add_path(listing, parent, name, bytes, path_out, err);
+}
+
+int dw_listed_path(struct listing *listing, const char *text, size_t bytes,
+		   uint32_t *path_out, dwarfs_error **err)
+{
+	uint32_t path = ROOT_PATH;
+	int ret = need_root(listing, err);
+
+	for (size_t at = 0, end; ret == 0 && at < bytes; at = end + 1) {
+		const char *slash = memchr(text + at, '/', bytes - at);
+
+		end = slash ? (size_t)(slash - text) : bytes;
+		ret = dw_listed_path_in(listing, path, text + at, end - at, &path, err);
+	}
+	*path_out = path;
+	return ret;
+}
+
+uint32_t dw_listed_find_path(const struct listing *listing, const char *text)
+{
+	uint32_t path = listing->path_count ? ROOT_PATH : NO_PATH;
+
+	while (*text && path != NO_PATH) {
+		const size_t bytes = strcspn(text, "/");
+
+		path = find_in(listing, path, text, bytes);
+		text += bytes + (text[bytes] == '/');
+	}
+	return path;
+}
+
+int dw_listed_path_text(const struct listing *listing, uint32_t path, struct buffer *to,
+			dwarfs_error **err)
+{
+	size_t bytes = 0;
+	uint8_t *at;
+	int ret;
+
+	for (uint32_t i = path; i != ROOT_PATH; i = listing->paths[i].parent)
+		bytes += strlen(dw_listed_at(listing, listing->paths[i].name)) +
+			 (listing->paths[i].depth > 1);
+	to->size = 0;
+	if ((ret = dw_buffer_reserve(to, bytes + 1, err)) < 0)
+		return ret;
+	to->size = bytes;
+	at = to->data + bytes;
+	*at = '\0';
+	for (uint32_t i = path; i != ROOT_PATH; i = listing->paths[i].parent) {
+		const char *name = dw_listed_at(listing, listing->paths[i].name);
+		const size_t name_bytes = strlen(name);
+
+		at -= name_bytes;
+		memcpy(at, name, name_bytes);
+		if (listing->paths[i].depth > 1)
+			*--at = '/';
+	}
+	return 0;
+}
+
+/* -- entries ------------------------------------------------------------------------- */
+
+int dw_listed_add(struct listing *listing, uint32_t path, const struct listed *entry,
+		  struct listed **listed_out, dwarfs_error **err)
 {
 	struct listed *listed;
-	uint64_t offset;
 	int ret;
 
 	if (listing->count == UINT32_MAX - 1)
 		return dw_fail(err, DWARFS_ERR_RANGE, "these are too many entries");
-	if ((ret = dw_grow(&listing->list, &listing->room, listing->count + 1, err)) <
-		    0 ||
-	    (ret = dw_listed_text(listing, path, bytes, &offset, err)) < 0)
+	ret = dw_grow(&listing->list, &listing->room, listing->count + 1, err);
+	if (ret < 0)
 		return ret;
 	listed = &listing->list[listing->count];
 	*listed = *entry;
-	listed->path = offset;
+	listed->path = path;
 	listed->number = (uint32_t)listing->count++;
 	*listed_out = listed;
 	return 0;
@@ -172,27 +333,79 @@ static int sort_xattrs(struct listing *listing, struct listed *entry, dwarfs_err
 
 /* -- order --------------------------------------------------------------------------- */
 
-int dw_listed_compare_paths(const char *a, const char *b)
+int dw_listed_compare(const struct listing *const sides[2], const struct listed *a,
+		      const struct listed *b)
 {
-	int left, right;
+	const struct path_node *left = &sides[0]->paths[a->path];
+	const struct path_node *right = &sides[1]->paths[b->path];
 
-	for (; *a && *a == *b; a++)
-		b++;
-	if (*a == *b)
-		return 0;
-	left = *a == '/' ? 1 : (unsigned char)*a + (*a ? 1 : 0);
-	right = *b == '/' ? 1 : (unsigned char)*b + (*b ? 1 : 0);
-	return left < right ? -1 : 1;
+	if (left->depth != right->depth)
+		return left->depth > right->depth ? -1 : 1;
+	return strcmp(dw_listed_at(sides[0], left->name),
+		      dw_listed_at(sides[1], right->name));
 }
 
-static int compare_entries(const void *left, const void *right, void *text)
+/* By parent, then by name. */
+static int compare_nodes(const void *left, const void *right, void *user)
 {
-	const struct listed *a = left, *b = right;
-	int order = dw_listed_compare_paths((const char *)text + a->path,
-					    (const char *)text + b->path);
+	const struct listing *listing = user;
+	const struct path_node *a = &listing->paths[*(const uint32_t *)left];
+	const struct path_node *b = &listing->paths[*(const uint32_t *)right];
 
-	if (order != 0)
-		return order;
+	if (a->parent != b->parent)
+		return a->parent < b->parent ? -1 : 1;
+	return strcmp(dw_listed_at(listing, a->name), dw_listed_at(listing, b->name));
+}
+
+/* Rank paths: a directory, then its names in order, each followed by what is below it. The
+ * list has all but the root, by parent and name; the children of a path are its entries
+ * [first[path], first[path + 1]). */
+static void rank_paths(struct listing *listing, const uint32_t *sorted,
+		       const uint32_t *first, uint32_t *stack)
+{
+	size_t waiting = 1;
+	uint32_t rank = 0;
+
+	stack[0] = ROOT_PATH;
+	while (waiting > 0) {
+		const uint32_t path = stack[--waiting];
+
+		listing->paths[path].rank = rank++;
+		for (uint32_t i = first[path + 1]; i-- > first[path];)
+			stack[waiting++] = sorted[i];
+	}
+}
+
+static int sort_paths(struct listing *listing, dwarfs_error **err)
+{
+	const size_t count = listing->path_count;
+	auto_free uint32_t *sorted = dw_calloc(count + 1, sizeof(*sorted));
+	auto_free uint32_t *first = dw_calloc(count + 1, sizeof(*first));
+	auto_free uint32_t *stack = dw_calloc(count + 1, sizeof(*stack));
+
+	if (!sorted || !first || !stack)
+		return dw_fail_nomem(err);
+	if (count == 0)
+		return 0;
+	for (uint32_t i = 1; i < count; i++) {
+		sorted[i - 1] = i;
+		first[listing->paths[i].parent + 1]++;
+	}
+	for (size_t i = 1; i <= count; i++)
+		first[i] += first[i - 1];
+	if (count > 2)
+		qsort_r(sorted, count - 1, sizeof(*sorted), compare_nodes, listing);
+	rank_paths(listing, sorted, first, stack);
+	return 0;
+}
+
+static int compare_entries(const void *left, const void *right, void *user)
+{
+	const struct path_node *paths = user;
+	const struct listed *a = left, *b = right;
+
+	if (a->path != b->path)
+		return paths[a->path].rank < paths[b->path].rank ? -1 : 1;
 	return (a->number > b->number) - (a->number < b->number);
 }
 
@@ -200,14 +413,15 @@ int dw_listed_sort(struct listing *listing, dwarfs_error **err)
 {
 	struct listed *list = listing->list;
 	size_t kept = 0;
+	int ret = sort_paths(listing, err);
 
+	if (ret < 0)
+		return ret;
 	if (listing->count > 1)
 		qsort_r(list, listing->count, sizeof(*list), compare_entries,
-			listing->text.data);
+			listing->paths);
 	for (size_t i = 0; i < listing->count; i++) {
-		if (i + 1 < listing->count &&
-		    strcmp(dw_listed_at(listing, list[i].path),
-			   dw_listed_at(listing, list[i + 1].path)) == 0) {
+		if (i + 1 < listing->count && list[i].path == list[i + 1].path) {
 			if (listing->is_unique)
 				list[i + 1].known |= KNOWN_TWICE;
 			continue;
@@ -215,11 +429,7 @@ int dw_listed_sort(struct listing *listing, dwarfs_error **err)
 		list[kept++] = list[i];
 	}
 	listing->count = kept;
-	for (size_t i = 0; i < kept; i++) {
-		int ret = sort_xattrs(listing, &list[i], err);
-
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
+	for (size_t i = 0; i < kept && ret == 0; i++)
+		ret = sort_xattrs(listing, &list[i], err);
+	return ret;
 }

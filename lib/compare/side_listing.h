@@ -3,7 +3,8 @@
  * compare/side_listing: the entries of one side, sorted by path.
  *
  * Filled by one of from_image, from_directory and from_archive, which also know how to
- * sum up the contents of the files. Strings are offsets into one text.
+ * sum up the contents of the files. Strings are offsets into one text. Paths are numbers
+ * of names with a parent, so that deep trees take memory for each name once.
  */
 #ifndef DW_COMPARE_SIDE_LISTING_H
 #define DW_COMPARE_SIDE_LISTING_H
@@ -12,6 +13,10 @@
 
 #define NO_TEXT UINT64_MAX
 #define NO_FILE UINT32_MAX
+#define NO_PATH UINT32_MAX
+
+/* The path of the root, "", in each listing. */
+#define ROOT_PATH 0u
 
 /* An entry. */
 enum known {
@@ -30,7 +35,6 @@ enum known {
 #define KNOWN_INVALID(what) ((uint32_t)(what) << 8)
 
 struct listed {
-	uint64_t path;	 /* in the text, with a NUL; "" is the root */
 	uint64_t target; /* of a symbolic link, with a NUL */
 	uint64_t xattrs; /* see dw_listed_xattr(); a text where known says so */
 	uint64_t size;
@@ -41,6 +45,7 @@ struct listed {
 	uint32_t xattr_bytes;
 	uint32_t target_bytes;
 	uint32_t file;	 /* of listing->files, for regular files; hard links share it */
+	uint32_t path;	 /* of listing->paths */
 	uint32_t number; /* in the order of listing */
 	uint32_t known;
 };
@@ -55,8 +60,21 @@ struct contents {
 	bool is_wanted, has_sum;
 };
 
+/* A path: a name in a directory. Equal paths of a listing have one number. */
+struct path_node {
+	uint64_t name;	 /* in the text, with a NUL */
+	uint32_t parent; /* that of the root is NO_PATH */
+	uint32_t depth;	 /* 0 for the root */
+	uint32_t next;	 /* with the same hash */
+	uint32_t rank;	 /* after dw_listed_sort(): in the order of paths */
+};
+
 struct listing {
 	struct buffer text;
+	struct path_node *paths;
+	size_t path_count, path_room;
+	uint32_t *path_heads; /* by hash: the last path, or NO_PATH */
+	size_t path_head_count;
 	struct listed *list;
 	size_t count, room;
 	struct contents *files;
@@ -77,11 +95,29 @@ static inline const char *dw_listed_at(const struct listing *listing, uint64_t o
 int dw_listed_text(struct listing *listing, const void *data, size_t bytes,
 		   uint64_t *offset_out, dwarfs_error **err);
 
+/* -- paths --------------------------------------------------------------------------- */
+
+/* The path of a name in a directory, made if there is none; ROOT_PATH needs no parent. */
+int dw_listed_path_in(struct listing *listing, uint32_t parent, const char *name,
+		      size_t bytes, uint32_t *path_out, dwarfs_error **err);
+
+/* The same for names joined by "/"; "" is the root. */
+int dw_listed_path(struct listing *listing, const char *text, size_t bytes,
+		   uint32_t *path_out, dwarfs_error **err);
+
+/* The number of a path, or NO_PATH if there is none. */
+uint32_t dw_listed_find_path(const struct listing *listing, const char *text);
+
+/* Replace a buffer by the names joined by "/", and a NUL that does not count. */
+int dw_listed_path_text(const struct listing *listing, uint32_t path, struct buffer *to,
+			dwarfs_error **err);
+
+/* -- entries ------------------------------------------------------------------------- */
+
 /* Add an entry; path and number are filled in, NO_FILE and NO_TEXT are the caller's. The
  * pointer is good until the next one. */
-int dw_listed_add(struct listing *listing, const char *path, size_t bytes,
-		  const struct listed *entry, struct listed **listed_out,
-		  dwarfs_error **err);
+int dw_listed_add(struct listing *listing, uint32_t path, const struct listed *entry,
+		  struct listed **listed_out, dwarfs_error **err);
 
 /* A new file with contents of its own. */
 int dw_listed_add_file(struct listing *listing, uint64_t size, uint64_t id,
@@ -114,7 +150,14 @@ bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
  * a fault. */
 int dw_listed_sort(struct listing *listing, dwarfs_error **err);
 
-/* A directory precedes its entries, and these precede the entries after it. */
-int dw_listed_compare_paths(const char *a, const char *b);
+/*
+ * The order of the next entries of two sorted listings, in which all parents of an entry are
+ * entries: a directory precedes its entries, and these precede the entries after it.
+ *
+ * The entries before these two have been passed on both sides. So a deeper one is below an
+ * entry that was passed, and precedes the other; at the same depth both have the same parent.
+ */
+int dw_listed_compare(const struct listing *const sides[2], const struct listed *a,
+		      const struct listed *b);
 
 #endif

@@ -348,6 +348,75 @@ static void an_image_outlives_the_context(void **state)
 	assert_pool_is_empty(&pool);
 }
 
+/* -- deep trees ---------------------------------------------------------------------- */
+
+#define DEPTH 4000
+
+/* A file below DEPTH directories; free the bytes after the image. */
+static dwarfs_image *deep_image(dwarfs_context *context, void **data_out)
+{
+	static char path[2 * DEPTH + 2];
+	dwarfs_builder *builder = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_item *item = NULL;
+	dwarfs_sink *sink = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_io *io = NULL;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < DEPTH; i++)
+		memcpy(path + 2 * i, "a/", 2);
+	path[2 * DEPTH] = 'f';
+	assert_success(dwarfs_builder_new(context, &builder, &err), err);
+	assert_success(dwarfs_item_new(0100644, &item, &err), err);
+	assert_success(dwarfs_builder_add_item(builder, path, 2 * DEPTH + 1, item, &err),
+		       err);
+	assert_success(dwarfs_sink_to_memory(SIZE_MAX, &sink, &err), err);
+	assert_success(dwarfs_builder_write(builder, sink, &err), err);
+	assert_success(dwarfs_sink_take(sink, data_out, &bytes, &err), err);
+	assert_success(dwarfs_io_from_memory(*data_out, bytes, NULL, NULL, &io, &err),
+		       err);
+	assert_success(dwarfs_image_open_io(context, io, NULL, &image, &err), err);
+	dwarfs_io_free(io);
+	dwarfs_sink_free(sink);
+	dwarfs_item_free(item);
+	dwarfs_builder_free(builder);
+	return image;
+}
+
+/* The paths of all entries together have 16 MB. */
+static void comparing_deep_trees_takes_little_memory(void **state)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_compare *compare = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	uint64_t count = 1;
+	struct pool pool;
+	size_t before;
+	void *data;
+
+	(void)state;
+	pool_init(&pool);
+	assert_success(dwarfs_context_new_with_allocator(&pool.functions, &context, &err),
+		       err);
+	image = deep_image(context, &data);
+	assert_success(dwarfs_compare_new(context, &compare, &err), err);
+	for (int side = DWARFS_COMPARE_A; side <= DWARFS_COMPARE_B; side++)
+		assert_success(dwarfs_compare_set_image(compare, side, image, &err), err);
+	before = atomic_load(&pool.bytes);
+	atomic_store(&pool.most, before);
+	assert_success(dwarfs_compare_run(compare, NULL, NULL, &count, &err), err);
+	assert_int_equal(count, 0);
+	assert_int_equal(dwarfs_compare_entries(compare, DWARFS_COMPARE_A), DEPTH + 2);
+	print_message("# %zu bytes\n", atomic_load(&pool.most) - before);
+	assert_true(atomic_load(&pool.most) - before < 4000000);
+	dwarfs_compare_free(compare);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+	dwarfs_memory_free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +433,7 @@ int main(void)
 		cmocka_unit_test(errors_outlive_the_context),
 		cmocka_unit_test(memory_outlives_the_context),
 		cmocka_unit_test(an_image_outlives_the_context),
+		cmocka_unit_test(comparing_deep_trees_takes_little_memory),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

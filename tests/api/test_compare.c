@@ -98,6 +98,77 @@ static void differences_are_told_and_counted(void **state)
 	dwarfs_compare_free(compare);
 }
 
+/* -- order --------------------------------------------------------------------------- */
+
+static dwarfs_image *image_of(const char *const *paths)
+{
+	dwarfs_builder *builder = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_sink *sink = NULL;
+	dwarfs_item *item = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_io *io = NULL;
+	size_t bytes = 0;
+	void *data;
+
+	assert_success(dwarfs_builder_new(NULL, &builder, &err), err);
+	assert_success(dwarfs_item_new(0100644, &item, &err), err);
+	for (; *paths; paths++)
+		assert_success(dwarfs_builder_add_item(builder, *paths, strlen(*paths),
+						       item, &err),
+			       err);
+	assert_success(dwarfs_sink_to_memory(SIZE_MAX, &sink, &err), err);
+	assert_success(dwarfs_builder_write(builder, sink, &err), err);
+	assert_success(dwarfs_sink_take(sink, &data, &bytes, &err), err);
+	assert_success(
+		dwarfs_io_from_memory(data, bytes, dwarfs_memory_free, data, &io, &err),
+		err);
+	assert_success(dwarfs_image_open_io(NULL, io, NULL, &image, &err), err);
+	dwarfs_io_free(io);
+	dwarfs_sink_free(sink);
+	dwarfs_item_free(item);
+	dwarfs_builder_free(builder);
+	return image;
+}
+
+/* A directory precedes its entries, and these precede what is after it, also names with a byte
+ * that is less than "/". */
+static void paths_are_in_the_order_of_a_tree(void **state)
+{
+	static const char *const left[] = { "a/b/c",  "a/b/d/e", "a-",	  "a.b/x",
+					    "both/l", "kind",	 "z/z/z", NULL };
+	static const char *const right[] = { "a.b/w",  "a/b.c/d", "a/c", "both/r",
+					     "kind/k", "y/y",	  NULL };
+	static const char *const lines[] = {
+		"only-a a/b directory -",   "only-a a/b/c file -",
+		"only-a a/b/d directory -", "only-a a/b/d/e file -",
+		"only-b a/b.c - directory", "only-b a/b.c/d - file",
+		"only-b a/c - file",	    "only-a a- file -",
+		"only-b a.b/w - file",	    "only-a a.b/x file -",
+		"only-a both/l file -",	    "only-b both/r - file",
+		"type kind file directory", "only-b kind/k - file",
+		"only-b y - directory",	    "only-b y/y - file",
+		"only-a z directory -",	    "only-a z/z directory -",
+		"only-a z/z/z file -",
+	};
+	dwarfs_image *images[2] = { image_of(left), image_of(right) };
+	dwarfs_compare *compare = new_compare();
+	struct seen seen = { 0 };
+	dwarfs_error *err = NULL;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_success(dwarfs_compare_set_image(compare, i, images[i], &err),
+			       err);
+		dwarfs_image_free(images[i]);
+	}
+	assert_success(dwarfs_compare_run(compare, note, &seen, NULL, &err), err);
+	for (size_t i = 0; i < seen.count && i < sizeof(lines) / sizeof(*lines); i++)
+		assert_string_equal(seen.lines[i], lines[i]);
+	assert_int_equal(seen.count, sizeof(lines) / sizeof(*lines));
+	dwarfs_compare_free(compare);
+}
+
 static void a_callback_may_stop(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -375,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_image_is_what_its_directory_is),
 		cmocka_unit_test(differences_are_told_and_counted),
+		cmocka_unit_test(paths_are_in_the_order_of_a_tree),
 		cmocka_unit_test(a_callback_may_stop),
 		cmocka_unit_test(it_can_be_cancelled),
 		cmocka_unit_test(bad_calls_fail),
