@@ -101,6 +101,7 @@ DWARFS_API int dwarfs_item_set_target(dwarfs_item *item, const char *target, siz
  * also if the entry is replaced or removed later. Otherwise the path is resolved when the
  * builder runs: if it does not exist then, is a directory, or leads only to links in a
  * loop, the link is left out, which is logged and counted (DWARFS_COUNT_ERRORS).
+ * Contents or a target that are set later make the item a file or a symbolic link again.
  *
  * @param item   an item
  * @param path   of the other entry, as for dwarfs_builder_add_item(); is copied
@@ -114,7 +115,7 @@ DWARFS_API int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path,
 					 size_t bytes, dwarfs_error **err);
 
 /**
- * Add an extended attribute; one of the same name is replaced.
+ * Add an extended attribute; one of the same name is replaced, and kept on failure.
  *
  * @param item   an item
  * @param name   with its namespace, as "user.comment"; 1..255 bytes; is copied
@@ -358,6 +359,8 @@ DWARFS_API int dwarfs_builder_check_links(const dwarfs_builder *builder,
  * @param user  as given to dwarfs_builder_resolve_links()
  *
  * Must not use the builder.
+ *
+ * Threads: the thread that called dwarfs_builder_resolve_links().
  */
 typedef void (*dwarfs_lost_link_fn)(const char *path, const char *why, void *user);
 

@@ -228,6 +228,27 @@ static void extended_attributes_are_kept(void **state)
 
 /* -- hard links ---------------------------------------------------------------------- */
 
+/* The last setting applies. */
+static void a_hard_link_becomes_a_file_again(void **state)
+{
+	dwarfs_builder *builder = new_plain_builder();
+	dwarfs_item *item = new_item(FILE_MODE);
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	struct bytes bytes;
+
+	(void)state;
+	add_text(builder, "first", "text");
+	assert_success(dwarfs_item_set_hard_link(item, "first", 5, &err), err);
+	assert_success(add_item(builder, "second", item, &err), err);
+	assert_success(dwarfs_item_set_memory(item, "other", 5, &err), err);
+	add(builder, "third", item);
+	image = finish(builder, &bytes);
+	expect_text(image, "second", "text");
+	expect_text(image, "third", "other");
+	end(image, &bytes);
+}
+
 static void hard_links_lead_forwards_and_backwards(void **state)
 {
 	dwarfs_builder *builder = new_plain_builder();
@@ -421,6 +442,7 @@ int main(void)
 		cmocka_unit_test(every_type_can_be_stored),
 		cmocka_unit_test(times_are_stored_on_demand),
 		cmocka_unit_test(extended_attributes_are_kept),
+		cmocka_unit_test(a_hard_link_becomes_a_file_again),
 		cmocka_unit_test(hard_links_lead_forwards_and_backwards),
 		cmocka_unit_test(a_hard_link_keeps_what_is_replaced),
 		cmocka_unit_test(hard_links_to_nothing_are_left_out),

@@ -210,9 +210,10 @@ static struct span next_xattr(struct span *list, struct span *name_out)
 	return whole;
 }
 
-static int drop_xattr(dwarfs_item *item, struct span name, dwarfs_error **err)
+/* Copy the attributes, without that of a name. */
+static int copy_other_xattrs(const dwarfs_item *item, struct span name,
+			     struct buffer *copy, dwarfs_error **err)
 {
-	auto_buffer struct buffer kept = { 0 };
 	struct span list = dw_buffer_span(&item->xattrs), other;
 	int ret;
 
@@ -222,14 +223,9 @@ static int drop_xattr(dwarfs_item *item, struct span name, dwarfs_error **err)
 		if (other.size == name.size &&
 		    memcmp(other.data, name.data, name.size) == 0)
 			continue;
-		if ((ret = dw_buffer_append(&kept, pair.data, pair.size, err)) < 0)
+		if ((ret = dw_buffer_append(copy, pair.data, pair.size, err)) < 0)
 			return ret;
 	}
-	if (kept.size == item->xattrs.size)
-		return 0;
-	dw_buffer_free(&item->xattrs);
-	item->xattrs = kept;
-	kept = (struct buffer){ 0 };
 	return 0;
 }
 
@@ -242,6 +238,7 @@ int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value
 		return dw_fail_null(err, "item, name and value");
 
 	struct span key = { (const uint8_t *)name, strlen(name) };
+	auto_buffer struct buffer list = { 0 };
 	int ret;
 
 	if (key.size == 0 || key.size > MAX_NAME_BYTES)
@@ -252,10 +249,14 @@ int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value
 	if (bytes > MAX_VALUE_BYTES)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "an extended attribute of %zu bytes is too long", bytes);
-	if ((ret = drop_xattr(item, key, err)) < 0)
+	if ((ret = copy_other_xattrs(item, key, &list, err)) < 0 ||
+	    (ret = dw_xattr_list_append(&list, key, (struct span){ value, bytes }, err)) <
+		    0)
 		return ret;
-	return dw_xattr_list_append(&item->xattrs, key, (struct span){ value, bytes },
-				    err);
+	dw_buffer_free(&item->xattrs);
+	item->xattrs = list;
+	list = (struct buffer){ 0 };
+	return 0;
 }
 
 /* -- contents ------------------------------------------------------------------------ */
@@ -266,6 +267,7 @@ static int set_contents_kind(dwarfs_item *item, enum item_kind kind, dwarfs_erro
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "only a regular file has contents");
 	item->kind = kind;
+	item->is_hard_link = false;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -130,8 +131,42 @@ static void contents_are_for_regular_files(void **state)
 	dwarfs_item_free(file);
 }
 
+/* -- an allocator of which one allocation fails ---------------------------------------- */
+
+static uint32_t fails_in; /* 0: none */
+
+static void *allocate(size_t bytes, void *user)
+{
+	return fails_in && --fails_in == 0 ? NULL : malloc(bytes);
+}
+
+static void release(void *block, size_t bytes, void *user)
+{
+	free(block);
+}
+
+/* Replace an attribute, which fails: the old value stays. */
+static void refuse_each_allocation(dwarfs_item *item)
+{
+	static const uint8_t value[10000];
+
+	for (uint32_t i = 1; i < 3; i++) {
+		fails_in = i;
+		assert_int_equal(
+			dwarfs_item_add_xattr(item, "user.a", value, sizeof(value), NULL),
+			DWARFS_ERR_NOMEM);
+		assert_int_equal(fails_in, 0);
+	}
+}
+
 static void an_attribute_has_its_last_value(void **state)
 {
+	static const dwarfs_allocator allocator = {
+		.struct_bytes = sizeof(allocator),
+		.allocate = allocate,
+		.release = release,
+	};
+	DW_USE_ALLOCATOR(&allocator);
 	dwarfs_item *item = new_item(0100644);
 	auto_buffer struct buffer wanted = { 0 };
 	char name[257];
@@ -144,6 +179,9 @@ static void an_attribute_has_its_last_value(void **state)
 		0);
 	assert_int_equal(
 		dw_xattr_list_append(&wanted, span_of("user.a"), span_of(""), NULL), 0);
+	assert_int_equal(item->xattrs.size, wanted.size);
+	assert_memory_equal(item->xattrs.data, wanted.data, wanted.size);
+	refuse_each_allocation(item);
 	assert_int_equal(item->xattrs.size, wanted.size);
 	assert_memory_equal(item->xattrs.data, wanted.data, wanted.size);
 	memset(name, 'x', 256);
