@@ -166,6 +166,8 @@ static void report_failed_target(struct parallel *parallel, struct target *targe
 			       parallel->user);
 	if (ret != 0)
 		stop_by_callback(parallel, ret, stop);
+	else
+		dwarfs_error_free(stop);
 }
 
 static int deliver_part(struct parallel *parallel, const struct dwarfs_part *part,

@@ -206,6 +206,33 @@ static void a_part_can_stop(void **state)
 	}
 }
 
+static int note_reason(dwarfs_inode inode, const dwarfs_error *why, uint32_t thread,
+		       dwarfs_error **err, void *user)
+{
+	atomic_fetch_add((atomic_int *)user, 1);
+	dwarfs_error_set(err, DWARFS_ERR_IO, 0, "noted");
+	return 0;
+}
+
+/* The leak check verifies that it is freed. */
+static void a_reason_without_a_stop_is_dropped(void **state)
+{
+	static const dwarfs_inode directory = { 0 };
+	auto_world struct world world;
+	dwarfs_context *context = context_with(0, 2);
+	dwarfs_image *image;
+	atomic_int failed = 0;
+
+	make_world(&world, 0);
+	image = open_world(&world, context);
+	assert_int_equal(dwarfs_read_parallel(image, &directory, 1, 0, take_part,
+					      note_reason, &failed, NULL, NULL),
+			 0);
+	assert_int_equal(failed, 1);
+	dwarfs_context_free(context);
+	dwarfs_image_free(image);
+}
+
 static void a_cancelled_task_stops(void **state)
 {
 	auto_test_task dwarfs_task *task = new_task(NULL, NULL);
@@ -238,6 +265,7 @@ int main(void)
 		cmocka_unit_test(parts_come_from_any_thread),
 		cmocka_unit_test(damage_costs_the_parts_of_its_files_only),
 		cmocka_unit_test(a_part_can_stop),
+		cmocka_unit_test(a_reason_without_a_stop_is_dropped),
 		cmocka_unit_test(a_cancelled_task_stops),
 	};
 
