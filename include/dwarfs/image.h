@@ -80,7 +80,8 @@ enum dwarfs_verify {
  * sources. Opening then does not wait for the hash of the metadata: if the metadata is
  * stored uncompressed, a thread of the image computes the hash in the background (and if
  * it is mapped, see dwarfs_image_options_set_mapped(), only the pages that are used are
- * read). Until the hash is verified (dwarfs_image_verify() waits for that), names and
+ * read); with a context without workers no thread is started, and opening waits for the hash.
+ * Until the hash is verified (dwarfs_image_verify() waits for that), names and
  * attributes may be wrong; if it does not match, all functions that use the metadata fail
  * with DWARFS_ERR_CHECKSUM from then on. A compressed block is verified when its last
  * byte has been decompressed: until then data read from it may be wrong, and a block that
@@ -296,6 +297,7 @@ DWARFS_API uint32_t dwarfs_image_path_separator(const dwarfs_image *image);
 /**
  * The names of the features that a reader of the image must support.
  *
+ * @param image  an image
  * @param index  0 and up
  * @return a name; NULL past the last one
  *
@@ -306,6 +308,7 @@ DWARFS_API const char *dwarfs_image_feature(const dwarfs_image *image, size_t in
 /**
  * The names of the categories that blocks belong to.
  *
+ * @param image  an image
  * @param index  0 and up
  * @return a name; NULL past the last one
  *
@@ -316,6 +319,7 @@ DWARFS_API const char *dwarfs_image_category(const dwarfs_image *image, size_t i
 /**
  * The packings of the metadata tables, as words such as "packed_chunk_table".
  *
+ * @param image  an image
  * @param index  0 and up
  * @return a word; NULL past the last one
  *

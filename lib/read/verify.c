@@ -11,11 +11,12 @@
  * salvage, damaged sections are handled by salvage/salvage.c instead.
  *
  * The metadata can also be hashed while the image is in use (DWARFS_VERIFY_LAZY): by a
- * thread that starts with the image and ends with it. If no thread can be created, the
- * opening thread hashes. After a fork the child has no such thread.
+ * thread that starts with the image and ends with it. If the context has no workers, or no
+ * thread can be created, the opening thread hashes. After a fork the child has no such thread.
  */
 #include <dwarfs/image.h>
 
+#include "base/context.h"
 #include "hash/hash.h"
 #include "os/pages.h"
 #include "read/image.h"
@@ -402,6 +403,10 @@ int dw_verifier_start(struct dwarfs_image *image, dwarfs_error **err)
 	int ret;
 
 	atomic_store(&verifier->state, 1);
+	if (dw_context_workers(image->context) == 0) {
+		verify_in_background(image);
+		return 0;
+	}
 	ret = dw_threads_start(&verifier->threads, 1, verify_in_background, image, err);
 	if (ret < 0)
 		return ret;

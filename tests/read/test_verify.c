@@ -99,6 +99,34 @@ static int open_lazily(struct craft *craft, dwarfs_image **image_out, dwarfs_err
 	return ret;
 }
 
+/* Without workers no thread is started: the hash is computed by the opening. */
+static void without_workers_the_opening_hashes(void **state)
+{
+	auto_model struct model *model = model_new(true);
+	auto_craft struct craft craft = { 0 };
+	auto_test_image dwarfs_image *good = open_model(&craft, model);
+	dwarfs_image_options *options = NULL;
+	dwarfs_context *context = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_io *io = NULL;
+
+	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
+	assert_int_equal(dwarfs_context_set_workers(context, 0, NULL), 0);
+	assert_int_equal(dwarfs_io_from_memory(craft.bytes.data, craft.bytes.size, NULL,
+					       NULL, &io, NULL),
+			 0);
+	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
+	dwarfs_image_options_set_verify(options, DWARFS_VERIFY_LAZY);
+	assert_int_equal(dwarfs_image_open_io(context, io, options, &image, NULL), 0);
+	assert_int_equal(image->verifier.threads.count, 0);
+	assert_int_equal(atomic_load(&image->verifier.state), 0);
+	dwarfs_image_free(image);
+	dwarfs_image_options_free(options);
+	dwarfs_io_free(io);
+	dwarfs_context_free(context);
+	assert_int_equal(dwarfs_image_verify(good, NULL), 0);
+}
+
 /* Where a section starts. */
 static uint8_t *section_at(struct craft *craft, uint32_t number)
 {
@@ -232,6 +260,7 @@ int main(void)
 		cmocka_unit_test(each_byte_is_covered_by_a_hash),
 		cmocka_unit_test(a_part_has_a_hash_of_its_own),
 		cmocka_unit_test(metadata_is_hashed_in_the_background),
+		cmocka_unit_test(without_workers_the_opening_hashes),
 		cmocka_unit_test(damage_of_metadata_is_found_late),
 		cmocka_unit_test(damage_of_a_block_is_found_at_its_end),
 	};
