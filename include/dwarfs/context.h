@@ -46,6 +46,9 @@ enum dwarfs_log_level {
  * @param message  text without a newline, valid during the call
  * @param user     as given to dwarfs_context_set_log()
  *
+ * Must not use the context, nor images and builders of it: reading, for example, may log, and a
+ * call would wait for itself. An image of another context can be used.
+ *
  * Threads: called from any thread, one call at a time for each context.
  */
 typedef void (*dwarfs_log_fn)(enum dwarfs_log_level level, const char *message,

@@ -30,7 +30,12 @@ enum dwarfs_code {
 	DWARFS_ERR_LIMIT = -16,	     /**< a limit that was set is too low */
 };
 
-/** Details of a failure. Owned by the caller, which frees them with dwarfs_error_free(). */
+/**
+ * Details of a failure. Owned by the caller, which frees them with dwarfs_error_free().
+ *
+ * If there is no memory for the details, they say only that: dwarfs_error_code() is then
+ * DWARFS_ERR_NOMEM, whatever code the function returns. The returned code is always right.
+ */
 typedef struct dwarfs_error dwarfs_error;
 
 /**

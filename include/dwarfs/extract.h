@@ -159,6 +159,9 @@ DWARFS_API uint64_t dwarfs_extract_failures(const dwarfs_extract *extract);
  * Such entries never stop a run. When nothing else fails, dwarfs_extract_to_directory()
  * returns DWARFS_ERR_CORRUPT or DWARFS_ERR_CHECKSUM after everything was written.
  *
+ * @param extract  an extraction that has run
+ * @return how many
+ *
  * Threads: one. Since 0.1.
  */
 DWARFS_API uint64_t dwarfs_extract_damaged(const dwarfs_extract *extract);

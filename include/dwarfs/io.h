@@ -72,7 +72,13 @@ typedef int (*dwarfs_io_read_many_fn)(const struct dwarfs_io_range *ranges, size
 typedef int (*dwarfs_io_stream_fn)(void *buffer, size_t bytes, size_t *bytes_out,
 				   dwarfs_error **err, void *user);
 
-/** Called once, when the last reference to the source or sink is released. */
+/**
+ * Called once, when the last reference to the source or sink is released.
+ *
+ * @param user  as given with the callback
+ *
+ * Threads: the one that releases it, which may be any.
+ */
 typedef void (*dwarfs_io_close_fn)(void *user);
 
 /**

@@ -393,7 +393,10 @@ DWARFS_API int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out,
 
 /**
  * The path of the current entry, relative to the start: names joined by "/", "" for the
- * start itself. Valid until the next step.
+ * start itself.
+ *
+ * @param walk  a walk that is at an entry
+ * @return the path, borrowed from the walk until the next step
  *
  * Threads: one. Since 0.1.
  */

@@ -26,6 +26,9 @@ DWARFS_BEGIN_DECLS
  * Whether an image has a section of extended attributes. The section is not checked here,
  * but by the first call that reads an attribute.
  *
+ * @param image  an image
+ * @return whether it has one
+ *
  * Threads: any. Since 0.1.
  */
 DWARFS_API bool dwarfs_image_has_xattrs(const dwarfs_image *image);

@@ -261,6 +261,35 @@ def undocumented():
     return lacking
 
 
+# What is said of all: "user" is passed to the callback, "err" is explained in api.h.
+SAID_OF_ALL = {"user", "err"}
+
+
+def incomplete():
+    """Functions and callbacks whose comment lacks the result (it may be that of another function),
+    or a parameter if it describes others; callbacks that do not say which threads call them."""
+    lacking = []
+    for comment, result, name, parameters in commented():
+        if result != "void" and not re.search(r"@return|\b[Aa]s dwarfs_\w+\(\)", comment):
+            lacking.append(f"{name}: @return")
+        said = set(re.findall(r"@param (\w+)", comment))
+        if said or name.endswith("_fn"):
+            lacking += [f"{name}: @param {word}" for _, word in parameters
+                        if word not in said | SAID_OF_ALL and word != "void"]
+            lacking += [f"{name}: no parameter {word}"
+                        for word in said - {word for _, word in parameters}]
+        if "Threads:" not in comment:
+            lacking.append(f"{name}: Threads")
+    return lacking
+
+
+def reader_exceptions():
+    """The headers that the manual says reader.h does not include."""
+    with open(os.path.join(root, "man", "libdwarfs.3")) as source:
+        found = re.search(r"\nhas: all except ([\w, ]+)\.\n", source.read())
+    return {word + ".h" for word in re.split(r", | and ", found.group(1))}
+
+
 def main():
     for program in ("nm", cc):
         if not shutil.which(program):
@@ -311,6 +340,12 @@ def main():
     with suite.case("every function says which threads may call it, and since when"):
         lacking = undocumented()
         assert not lacking, lacking
+    with suite.case("comments describe results, all parameters, and threads of callbacks"):
+        lacking = incomplete()
+        assert not lacking, lacking
+    with suite.case("the manual names the headers that the reader lacks"):
+        lacks = set(headers()) - included("reader.h") - {"dwarfs.h", "reader.h"}
+        assert reader_exceptions() == lacks, reader_exceptions() ^ lacks
     with suite.case("the manual lists every function, once"):
         listed = in_manual()
         assert set(listed) == declared(), f"{sorted(set(listed) ^ declared())}"
