@@ -298,6 +298,6 @@ bool dwarfs_history_time(const dwarfs_history *history, size_t step, int64_t *se
 		return false;
 	if (step >= history->count || !history->entries[step].has_time)
 		return false;
-	*seconds_out = history->entries[step].time;
+	*seconds_out = (int64_t)history->entries[step].time;
 	return true;
 }

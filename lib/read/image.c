@@ -107,7 +107,7 @@ void dwarfs_image_options_set_salvage(dwarfs_image_options *options,
 	const bool is_known =
 		mode == DWARFS_SALVAGE_INTACT || mode == DWARFS_SALVAGE_ZEROS;
 
-	options->salvage = is_known ? mode : DWARFS_SALVAGE_OFF;
+	options->salvage = is_known ? (int)mode : DWARFS_SALVAGE_OFF;
 }
 
 dwarfs_image *dwarfs_image_ref(const dwarfs_image *image)
@@ -456,7 +456,7 @@ bool dwarfs_image_created_on(const dwarfs_image *image, int64_t *seconds_out)
 	if (!image || !seconds_out)
 		return false;
 	if (image->view->has_create_timestamp)
-		*seconds_out = image->view->create_timestamp;
+		*seconds_out = (int64_t)image->view->create_timestamp;
 	return image->view->has_create_timestamp;
 }
 

@@ -17,6 +17,7 @@ ALL = ["-DDWARFS_HAVE_LZ4=1", "-DDWARFS_HAVE_LZMA=1", "-DDWARFS_HAVE_BROTLI=1",
 ALL_LIBRARIES = ["-llz4", "-llzma", "-lbrotlidec", "-lFLAC", "-lb2", "-lnettle"]
 LIBRARIES = ["-lxxhash", "-lzstd", "-lpthread"]
 STRICT = ["-Wall", "-Wextra", "-Werror"]
+CONVERSIONS = ["-Wconversion", "-Wsign-conversion"]  # clang warns of each use of an enum as int
 EMBEDDED = '-DEMBED_HEADER="dwarfs-reader.h"'
 
 sources = sys.argv[1:]
@@ -63,6 +64,11 @@ def main():
             for standard in ("c11", "c17"):
                 with suite.case(f"no warning of {compiler} -std={standard} -Wall -Wextra"):
                     embed.run(compiler, f"-std={standard}", *STRICT, "-fsyntax-only", made[0])
+        with suite.case("no warning of gcc of a conversion"):
+            embed.need("gcc")
+            for codecs in ([], [] if os.environ.get("DWARFS_CODECS_ABSENT") else ALL):
+                embed.run("gcc", "-std=c11", *STRICT, *CONVERSIONS, *codecs, "-fsyntax-only",
+                          made[0])
         with suite.case("the header is C++, and the program that includes it"):
             embed.need("c++")
             for standard in ("c++11", "c++20"):

@@ -65,7 +65,8 @@ INLINE uint32_t rc_bit_branchless(struct range_coder *rc, uint16_t *prob)
 	rest = rc->range - bound;
 	rc->range = zero ? bound : rest;
 	rc->code -= bound & ~zero;
-	*prob = (uint16_t)(p - ((int32_t)(p + (zero & (31 - 2048))) >> MOVE_BITS));
+	*prob = (uint16_t)(p - (uint32_t)((int32_t)(p + (zero & (31u - 2048u))) >>
+					  MOVE_BITS));
 	return zero;
 }
 
@@ -119,10 +120,10 @@ INLINE uint32_t match_length(struct range_coder *rc, struct length_coder *coder,
 			     uint32_t position)
 {
 	if (!rc_bit(rc, &coder->choice))
-		return MATCH_MIN - 8 + rc_bittree(rc, coder->low[position], 3);
+		return rc_bittree(rc, coder->low[position], 3) + MATCH_MIN - 8;
 	if (!rc_bit(rc, &coder->choice_2))
 		return MATCH_MIN + rc_bittree(rc, coder->mid[position], 3);
-	return MATCH_MIN + 16 - 256 + rc_bittree(rc, coder->high, 8);
+	return rc_bittree(rc, coder->high, 8) + MATCH_MIN + 16 - 256;
 }
 
 /* The distance less one, as the format stores it. */

@@ -118,7 +118,7 @@ static int add_file_pieces(struct range_search *search, const struct view *view,
 		if (i == range.first && from > chunk.offset &&
 		    from - chunk.offset < chunk.bytes) {
 			chunk.bytes -= from - chunk.offset;
-			chunk.offset = from;
+			chunk.offset = (uint32_t)from; /* within the chunk */
 		}
 		if (chunk.bytes > search->most_bytes - search->bytes)
 			chunk.bytes = search->most_bytes - search->bytes;
