@@ -83,7 +83,7 @@ DWARFS_API void dwarfs_item_set_device(dwarfs_item *item, uint32_t major, uint32
  *
  * @param item    an item
  * @param target  is copied
- * @param bytes   its length, 1..4096, without a NUL
+ * @param bytes   its length, 1..4095, without a NUL
  * @param err     receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for an item of another type or a NUL inside, DWARFS_ERR_RANGE
  *         for the length, or DWARFS_ERR_NOMEM

@@ -12,7 +12,7 @@
 #include "write/tree/xattr_sets.h"
 
 #define MAX_NAME_BYTES	 255
-#define MAX_TARGET_BYTES 4096
+#define MAX_TARGET_BYTES 4095 /* maximum of symlink() */
 #define MAX_VALUE_BYTES	 ((size_t)16 << 20)
 
 /* -- paths --------------------------------------------------------------------------- */

@@ -124,7 +124,13 @@ class Hostile(Archives):
         self.refuse(tar([entry("d/" + "n" * 256, b"x")]), "n" * 256)
         self.refuse(header(b"") + END, "has no name")
         self.refuse(tar([entry("./", b"file")][:1], tarfile.PAX_FORMAT).replace(b"./\0", b".\0\0"))
-        self.refuse(tar([symlink("l", "x" * 5000)]), "'l'")
+        for length in (4096, 5000, 70000):
+            data = tar([symlink("l", "x" * length), entry("f", b"x")])
+            self.refuse(data, "'l'", f"1 to 4095 bytes, not {length}")
+            self.put(data, "--continue-on-error", code=2)
+            self.assertEqual(self.names(), ["f"])
+        self.put(tar([symlink("l", "x" * 4095)]))
+        self.expect(run("DWARFSCK", "-q", self.path("image")), 0)
 
     def test_nothing_is_written_elsewhere(self):
         outside = self.path("outside")

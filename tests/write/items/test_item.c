@@ -84,17 +84,17 @@ static void modes_need_a_type(void **state)
 static void targets_are_for_symbolic_links(void **state)
 {
 	dwarfs_item *link = new_item(0120777), *file = new_item(0100644);
-	char target[4097];
+	char target[4096];
 
 	memset(target, 'x', sizeof(target));
 	assert_int_equal(dwarfs_item_set_target(file, "x", 1, NULL), DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_item_set_target(link, "", 0, NULL), DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_item_set_target(link, target, 4097, NULL),
+	assert_int_equal(dwarfs_item_set_target(link, target, 4096, NULL),
 			 DWARFS_ERR_RANGE);
 	assert_int_equal(dwarfs_item_set_target(link, "a\0b", 3, NULL),
 			 DWARFS_ERR_INVALID);
-	assert_int_equal(dwarfs_item_set_target(link, target, 4096, NULL), 0);
-	assert_int_equal(link->text.size, 4096);
+	assert_int_equal(dwarfs_item_set_target(link, target, 4095, NULL), 0);
+	assert_int_equal(link->text.size, 4095);
 	dwarfs_item_free(link);
 	dwarfs_item_free(file);
 }
