@@ -30,7 +30,9 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
 /**
  * Write to a file, which appears complete or not at all: it is written under a temporary
  * name in the same directory (or without a name) and renamed at the end. An existing file
- * that is not a regular one, such as /dev/null or a pipe, is written in place.
+ * that is not a regular one, such as /dev/null or a pipe, is written in place. A named pipe that
+ * no process reads yet is opened by the first write, which waits until one does; the task of
+ * the operation can cancel this wait.
  *
  * A temporary file that a killed process left for the same path is removed. If another process
  * is writing the same file, or replaces or creates it between this call and the end, the

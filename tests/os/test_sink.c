@@ -411,6 +411,31 @@ static void each_kind_is_used_once(void **state)
 	close(ends[1]);
 }
 
+/* A pipe that no process reads yet is opened when it is written, so that the task can end
+ * the wait. */
+static void a_pipe_without_a_reader_can_be_cancelled(void **state)
+{
+	const struct place *place = *state;
+	auto_test_task dwarfs_task *task = new_task(NULL, NULL);
+	dwarfs_sink *sink = NULL;
+	char found[8] = "";
+	int reader;
+
+	assert_int_equal(mkfifo(place->image, 0600), 0);
+	assert_int_equal(dwarfs_sink_open(place->image, false, &sink, NULL), 0);
+	assert_int_equal(dw_sink_begin(sink, NULL), 0);
+	dwarfs_task_cancel(task);
+	assert_int_equal(write_text(sink, "text", task, NULL), DWARFS_ERR_CANCELLED);
+	reader = open(place->image, O_RDONLY | O_NONBLOCK);
+	assert_true(reader >= 0);
+	assert_int_equal(write_text(sink, "text", NULL, NULL), 0);
+	assert_int_equal(dw_sink_commit(sink, NULL), 0);
+	assert_int_equal(read(reader, found, sizeof(found)), 4);
+	assert_string_equal(found, "text");
+	dwarfs_sink_free(sink);
+	close(reader);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
@@ -428,6 +453,7 @@ int main(void)
 		TEST(a_descriptor_stays_open),
 		cmocka_unit_test(a_missing_reader_is_an_error),
 		TEST(each_kind_is_used_once),
+		TEST(a_pipe_without_a_reader_can_be_cancelled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,7 @@ struct output {
 	bool waits; /* a pipe or socket: poll before each piece */
 	bool overwrite;
 	char *path;	 /* of the file; NULL if it is written in place */
+	char *fifo;	 /* path of a named pipe, which fd has once a process reads it */
 	char *temporary; /* its current name; NULL for none */
 	dev_t device;
 	ino_t inode;
@@ -70,6 +71,7 @@ void dw_output_free(struct output *output)
 	if (output->lock_fd >= 0)
 		dw_fd_close(output->lock_fd);
 	dw_free(output->temporary);
+	dw_free(output->fifo);
 	dw_free(output->path);
 	dw_free(output);
 }
@@ -297,15 +299,50 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 	return remember_target(output, err);
 }
 
-static int open_in_place(struct output *output, const char *path, dwarfs_error **err)
+static int open_in_place(struct output *output, const char *path, int flags,
+			 dwarfs_error **err)
 {
 	do
-		output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
 	while (output->fd < 0 && errno == EINTR);
 	if (output->fd < 0)
 		return dw_output_fail(err, errno, "cannot open output file", path);
 	output->owns_fd = true;
 	return remember_target(output, err);
+}
+
+/* A blocking open() of a named pipe waits for a process that reads it, and cannot be
+ * cancelled. Without such a process the pipe stays closed until it is written. */
+static int open_fifo(struct output *output, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int flags, ret = open_in_place(output, output->fifo, O_NONBLOCK, &why);
+
+	if (ret < 0 && dwarfs_error_errno(why) == ENXIO)
+		return 0;
+	if (ret < 0)
+		return dw_error_copy(err, ret, why);
+	flags = fcntl(output->fd, F_GETFL);
+	if (flags < 0 || fcntl(output->fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+		return dw_output_fail(err, errno, "cannot open output file",
+				      output->fifo);
+	return 0;
+}
+
+static int wait_for_fifo(struct output *output, struct dwarfs_progress *progress,
+			 dwarfs_error **err)
+{
+	while (output->fifo && output->fd < 0) {
+		int ret = dw_progress_tick(progress, err);
+
+		if (ret == 0)
+			ret = open_fifo(output, err);
+		if (ret < 0)
+			return ret;
+		if (output->fd < 0)
+			poll(NULL, 0, WAIT_MS);
+	}
+	return 0;
 }
 
 int dw_output_create(const char *path, bool overwrite, struct output **output_out,
@@ -325,7 +362,11 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 	if (exists && S_ISDIR(st.st_mode))
 		return dw_output_fail(err, EISDIR, "cannot open output file", path);
 	if (exists && !S_ISREG(st.st_mode)) {
-		if ((ret = open_in_place(output, path, err)) < 0)
+		if (S_ISFIFO(st.st_mode) && !(output->fifo = dw_strdup(path)))
+			return dw_fail_nomem(err);
+		ret = output->fifo ? open_fifo(output, err)
+				   : open_in_place(output, path, 0, err);
+		if (ret < 0)
 			return ret;
 		*output_out = dw_steal(output);
 		return 0;
@@ -412,8 +453,11 @@ static int write_to_reader(int fd, const void *data, size_t bytes)
 int dw_output_write(struct output *output, const void *data, size_t bytes,
 		    struct dwarfs_progress *progress, dwarfs_error **err)
 {
+	int opened = wait_for_fifo(output, progress, err);
 	size_t limit = output->waits ? PIPE_BUF : PIECE_BYTES;
 
+	if (opened < 0)
+		return opened;
 	for (size_t done = 0; done < bytes;) {
 		size_t piece = bytes - done < limit ? bytes - done : limit;
 		int ret;
