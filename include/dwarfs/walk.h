@@ -312,7 +312,8 @@ DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat,
  *
  * An invalid attribute is replaced by a default, so that contents can still be read: a
  * mode is that of the entry's type with permissions for the owner only (files 0600,
- * directories 0700, links 0777), owner and group are 65534, a number of links is 1, and a
+ * directories 0700, links 0777), owner and group are 65534 (also for 4294967295, which no
+ * user has), a number of links is 1, and a
  * time has no fraction of a second. Only a device or special without a valid mode is an
  * error, as its type is stored nowhere else. dwarfs_image_check() reports the first of
  * each kind.
@@ -381,7 +382,7 @@ DWARFS_API int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start,
  * @param err        receives the details on failure; may be NULL
  * @return 1 when there is an entry, 0 at the end, DWARFS_ERR_CORRUPT or DWARFS_ERR_NOMEM
  *
- * A walk in tree order that has returned at least one entry can be continued after
+ * A walk that has returned at least one entry can be continued after
  * DWARFS_ERR_CORRUPT: the next call skips the damaged entry. Until then
  * dwarfs_walk_path() is the path of that entry, with "?" for an invalid name. A directory
  * loop may return this error without end: limit the number of calls.

@@ -410,7 +410,7 @@ static int tell_xattr(struct differ *differ, const struct pair *pair,
 	return tell_difference(differ, difference, err);
 }
 
-/* Report unreadable properties of two entries: 1 if there are any, or 0. */
+/* Report unreadable properties of one or two entries: 1 if there are any, or 0. */
 static int tell_lost(struct differ *differ, const struct pair *pair, enum known how,
 		     dwarfs_error **err)
 {
@@ -418,7 +418,7 @@ static int tell_lost(struct differ *differ, const struct pair *pair, enum known 
 	int ret;
 
 	for (int i = 0; i < 2; i++)
-		if (pair->entries[i]->known & how)
+		if (pair->entries[i] && (pair->entries[i]->known & how))
 			found[i] =
 				dw_listed_at(differ->sides[i], pair->entries[i]->xattrs);
 	if (!found[0] && !found[1])
@@ -510,6 +510,20 @@ static int compare_pair(struct differ *differ, const struct pair *pair,
 	return ret < 0 ? ret : compare_xattrs(differ, pair, err);
 }
 
+/* An entry that only one side has. One that cannot be read may have a wrong path. */
+static int tell_only(struct differ *differ, const struct pair *pair, dwarfs_error **err)
+{
+	const struct listed *a = pair->entries[0], *b = pair->entries[1];
+	int ret = tell_lost(differ, pair, KNOWN_LOST, err);
+
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
+	return a ? tell_texts(differ, DWARFS_DIFFERENCE_ONLY_A, type_name(a->mode), NULL,
+			      err)
+		 : tell_texts(differ, DWARFS_DIFFERENCE_ONLY_B, NULL, type_name(b->mode),
+			      err);
+}
+
 /* Advance in the two listings: the next entries, of which one may be NULL. */
 static bool next_pair(const struct listing *const sides[2], size_t at[2],
 		      struct pair *pair)
@@ -583,12 +597,8 @@ int dw_differ_run(struct differ *differ, dwarfs_error **err)
 			break;
 		else if (a && b)
 			ret = compare_pair(differ, &pair, err);
-		else if (a)
-			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_A,
-					 type_name(a->mode), NULL, err);
 		else
-			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_B, NULL,
-					 type_name(b->mode), err);
+			ret = tell_only(differ, &pair, err);
 		if (ret == 0)
 			ret = dw_progress_tick(differ->progress, err);
 	}

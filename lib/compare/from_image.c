@@ -65,24 +65,28 @@ static struct listed describe_inode(const struct side *side, const dwarfs_stat *
 	};
 }
 
+/* Whether an error ends the whole comparison. */
+static bool is_fatal(int code)
+{
+	return code == DWARFS_ERR_NOMEM || code == DWARFS_ERR_CANCELLED;
+}
+
 static int add_image_target(struct side *side, dwarfs_inode inode, struct listed *listed,
 			    dwarfs_error **err)
 {
 	char target[DWARFS_LINK_BUFFER_BYTES];
 	size_t bytes;
-	int ret =
-		dwarfs_link_read(side->image, inode, target, sizeof(target), &bytes, err);
+	auto_error dwarfs_error *why = NULL;
+	int ret = dwarfs_link_read(side->image, inode, target, sizeof(target), &bytes,
+				   &why);
 
+	if (is_fatal(ret))
+		return dw_error_copy(err, ret, why);
 	if (ret < 0)
-		return ret;
+		return dw_listed_lose(&side->listing, KNOWN_LOST,
+				      dwarfs_error_message(why), err);
 	listed->target_bytes = (uint32_t)bytes;
 	return dw_listed_text(&side->listing, target, bytes, &listed->target, err);
-}
-
-/* Whether an error ends the whole comparison. */
-static bool is_fatal(int code)
-{
-	return code == DWARFS_ERR_NOMEM || code == DWARFS_ERR_CANCELLED;
 }
 
 /* All attributes of an image are in one section: if it cannot be read, this is reported
@@ -217,21 +221,43 @@ static int path_of(struct listing *listing, struct above *above, const char *tex
 	return 0;
 }
 
+/* An entry whose name, place or inode is damaged. Nothing more can be listed after damage of
+ * the root, or in a loop. */
+static int lose_entry(struct side *side, struct above *above, const char *text, int code,
+		      const dwarfs_error *why, uint32_t *lost, dwarfs_error **err)
+{
+	uint32_t path;
+	int ret;
+
+	if (code != DWARFS_ERR_CORRUPT || !*text ||
+	    ++*lost > dwarfs_image_entry_count(side->image))
+		return dw_error_copy(err, code, why);
+	ret = path_of(&side->listing, above, text, &path, err);
+	return ret < 0 ? ret : add_lost(side, path, code, why, err);
+}
+
 static int list_entries(struct side *side, dwarfs_walk *walk, dwarfs_stat *stat,
 			uint32_t *files, struct above *above,
 			struct dwarfs_progress *progress, dwarfs_error **err)
 {
-	dwarfs_entry entry;
-	uint32_t path;
-	int ret;
+	uint32_t lost = 0, path;
 
-	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0)
-		if ((ret = path_of(&side->listing, above, dwarfs_walk_path(walk), &path,
-				   err)) < 0 ||
-		    (ret = list_entry(side, entry, path, stat, files, err)) < 0 ||
-		    (ret = dw_progress_tick(progress, err)) < 0)
+	for (;;) {
+		auto_error dwarfs_error *why = NULL;
+		dwarfs_entry entry;
+		int ret = dwarfs_walk_next(walk, &entry, &why);
+
+		if (ret == 0)
+			return 0;
+		if (ret < 0)
+			ret = lose_entry(side, above, dwarfs_walk_path(walk), ret, why,
+					 &lost, err);
+		else if ((ret = path_of(&side->listing, above, dwarfs_walk_path(walk),
+					&path, err)) == 0)
+			ret = list_entry(side, entry, path, stat, files, err);
+		if (ret < 0 || (ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
-	return ret;
+	}
 }
 
 int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err)

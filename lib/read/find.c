@@ -18,13 +18,8 @@ int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, const char *nam
 	if (!image || !name || !entry_out)
 		return dw_fail_null(err, "image, name and entry_out");
 
-	uint32_t first, count;
-	int ret = dw_view_dir_range(image->view, dir.number, &first, &count, err);
-
-	if (ret < 0)
-		return ret;
-	return dw_view_find_name(image->view, first, count, name, bytes,
-				 &entry_out->number, err);
+	return dw_view_find_in_dir(image->view, dir.number, name, bytes,
+				   &entry_out->number, err);
 }
 
 int dwarfs_dir_range(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *first_out,

@@ -3,9 +3,10 @@
  * read/walk: visit the entries of a tree.
  *
  * Takes an image and an order; gives one entry at a time. Each entry is visited at most
- * once: directories come after their parents in a valid image, and a walk that finds
- * more entries than exist stops, so it ends for every image. For data order the walk is
- * done once in tree order and sorted by the offsets of file contents.
+ * once: directories come after their parents in a valid image, each is entered once, and a
+ * walk that finds more entries than exist stops, so it ends for every image. For data order the walk is
+ * done once in tree order and sorted by the offsets of file contents. A damaged entry is an
+ * error in its place, after which the walk can go on.
  */
 #include <dwarfs/walk.h>
 
@@ -22,15 +23,18 @@ struct walk_level {
 struct visit {
 	uint32_t entry;
 	uint32_t parent; /* index of its directory in the same array */
-	uint32_t depth;
+	uint32_t depth : 31;
+	uint32_t is_damaged : 1;
 };
 
 struct dwarfs_walk {
 	dwarfs_image *image;
 	uint32_t start;
 	bool started, can_enter;
+	uint32_t entry; /* the current one, which may be damaged */
 	uint32_t inode; /* of the current entry */
 	uint64_t visited;
+	uint8_t *seen; /* a bit for each directory that was visited */
 
 	struct walk_level *levels;
 	size_t depth, level_capacity;
@@ -53,6 +57,7 @@ void dwarfs_walk_free(dwarfs_walk *walk)
 {
 	if (!walk)
 		return;
+	dw_free(walk->seen);
 	dw_free(walk->levels);
 	dw_free(walk->path);
 	dw_free(walk->visits);
@@ -105,6 +110,22 @@ static int enter_level(dwarfs_walk *walk, dwarfs_error **err)
 	return 0;
 }
 
+static int fail_no_tree(const dwarfs_walk *walk, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "metadata: the directories are not a tree, at '%s'", walk->path);
+}
+
+/* Whether a directory was visited before; now it is. */
+static bool see_dir(dwarfs_walk *walk, uint32_t dir)
+{
+	uint8_t bit = (uint8_t)(1u << dir % 8);
+	bool was_seen = walk->seen[dir / 8] & bit;
+
+	walk->seen[dir / 8] |= bit;
+	return was_seen;
+}
+
 static int visit_start(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
 	int ret = dw_view_entry_inode(walk->image->view, walk->start, &walk->inode, err);
@@ -114,6 +135,7 @@ static int visit_start(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error 
 	walk->started = true;
 	walk->can_enter = walk->inode < walk->image->view->directory_count;
 	walk->visited = 1;
+	walk->entry = walk->start;
 	entry_out->number = walk->start;
 	return 1;
 }
@@ -138,18 +160,24 @@ static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **
 	if (walk->depth == 0)
 		return 0;
 	level = &walk->levels[walk->depth - 1];
-	entry = level->next++;
+	entry = walk->entry = level->next++;
 	if ((ret = set_walk_path(walk, level->path_size, entry, err)) < 0 ||
 	    (ret = dw_view_entry_inode(view, entry, &walk->inode, err)) < 0)
 		return ret;
-	if ((walk->inode < view->directory_count && walk->inode <= level->dir) ||
+	if ((walk->inode < view->directory_count &&
+	     (walk->inode <= level->dir || see_dir(walk, walk->inode))) ||
 	    ++walk->visited > view->entry_count)
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "metadata: the directories are not a tree, at '%s'",
-			       walk->path);
+		return fail_no_tree(walk, err);
 	walk->can_enter = walk->inode < view->directory_count;
 	entry_out->number = entry;
 	return 1;
+}
+
+/* Whether a walk can go on after an error. */
+static bool can_go_on(const dwarfs_walk *walk, int code)
+{
+	return code != DWARFS_ERR_NOMEM && walk->started &&
+	       walk->visited <= walk->image->view->entry_count;
 }
 
 /* With salvage, damaged entries are skipped. */
@@ -161,8 +189,7 @@ static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 
 		if (ret >= 0)
 			return ret;
-		if (ret == DWARFS_ERR_NOMEM || !walk->image->salvage || !walk->started ||
-		    walk->visited > walk->image->view->entry_count)
+		if (!walk->image->salvage || !can_go_on(walk, ret))
 			return dw_error_copy(err, ret, why);
 		dw_log(walk->image->context, DWARFS_LOG_WARN, "an entry is lost: %s",
 		       dwarfs_error_message(why));
@@ -227,17 +254,19 @@ static int sort_visits(dwarfs_walk *walk, dwarfs_error **err)
 	if (!places || !walk->order)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < walk->visit_count; i++) {
-		dwarfs_error **why = walk->image->salvage ? NULL : err;
 		uint32_t inode;
-		int ret;
+		int ret = 0;
 
 		places[i].visit = (uint32_t)i;
+		if (walk->visits[i].is_damaged)
+			continue;
 		if ((ret = dw_view_entry_inode(walk->image->view, walk->visits[i].entry,
-					       &inode, err)) < 0 ||
-		    ((ret = find_data_start(walk->image->view, inode, &places[i], why)) <
-			     0 &&
-		     !walk->image->salvage))
+					       &inode, err)) < 0)
 			return ret;
+		/* Damaged contents are an error where they are read. */
+		ret = find_data_start(walk->image->view, inode, &places[i], NULL);
+		if (ret == DWARFS_ERR_NOMEM)
+			return dw_fail_nomem(err);
 	}
 	qsort(places, walk->visit_count, sizeof(*places), compare_data_starts);
 	for (size_t i = 0; i < walk->visit_count; i++)
@@ -245,32 +274,48 @@ static int sort_visits(dwarfs_walk *walk, dwarfs_error **err)
 	return 0;
 }
 
+/* Add what the walk in tree order has come to. parents: the visits of the directories at
+ * each depth. */
+static int add_visit(dwarfs_walk *walk, bool is_damaged, uint32_t **parents,
+		     size_t *capacity, dwarfs_error **err)
+{
+	const uint32_t depth = (uint32_t)walk->depth;
+	int ret;
+
+	if ((ret = dw_grow(&walk->visits, &walk->visit_capacity, walk->visit_count + 1,
+			   err)) < 0 ||
+	    (ret = dw_grow(parents, capacity, (size_t)depth + 1, err)) < 0)
+		return ret;
+	(*parents)[depth] = (uint32_t)walk->visit_count;
+	walk->visits[walk->visit_count++] = (struct visit){
+		.entry = walk->entry,
+		.parent = depth > 0 ? (*parents)[depth - 1] : 0,
+		.depth = depth,
+		.is_damaged = is_damaged,
+	};
+	return 0;
+}
+
 /* Walk the tree once, store all visits, and sort them. */
 static int collect_visits(dwarfs_walk *walk, dwarfs_error **err)
 {
-	auto_free uint32_t *parents = NULL; /* visit of the directory at each depth */
-	size_t parent_capacity = 0;
+	auto_free uint32_t *parents = NULL;
+	size_t capacity = 0;
+	uint32_t damaged = 0;
 	dwarfs_entry entry;
-	int ret;
 
-	while ((ret = next_in_tree(walk, &entry, err)) > 0) {
-		uint32_t depth = (uint32_t)walk->depth;
+	for (;;) {
+		auto_error dwarfs_error *why = NULL;
+		int ret = next_in_tree(walk, &entry, &why);
 
-		if ((ret = dw_grow(&walk->visits, &walk->visit_capacity,
-				   walk->visit_count + 1, err)) < 0 ||
-		    (ret = dw_grow(&parents, &parent_capacity, (size_t)depth + 1, err)) <
-			    0)
+		if (ret == 0)
+			return sort_visits(walk, err);
+		if (ret < 0 && (!can_go_on(walk, ret) ||
+				damaged++ == walk->image->view->entry_count))
+			return dw_error_copy(err, ret, why);
+		if ((ret = add_visit(walk, ret < 0, &parents, &capacity, err)) < 0)
 			return ret;
-		parents[depth] = (uint32_t)walk->visit_count;
-		walk->visits[walk->visit_count++] = (struct visit){
-			.entry = entry.number,
-			.parent = depth > 0 ? parents[depth - 1] : 0,
-			.depth = depth,
-		};
 	}
-	if (ret < 0)
-		return ret;
-	return sort_visits(walk, err);
 }
 
 /* Build the path of a directory from the start of the walk. */
@@ -313,13 +358,28 @@ static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 				return ret;
 			walk->dir_path_size = walk->path_size;
 		}
-		ret = set_walk_path(walk, walk->dir_path_size, walk->visits[visit].entry,
-				    err);
-		if (ret < 0)
-			return ret;
+		walk->named = visit; /* also if its name is invalid */
+		return set_walk_path(walk, walk->dir_path_size, walk->visits[visit].entry,
+				     err);
 	}
 	walk->named = visit;
 	return 0;
+}
+
+/* The error of a damaged entry, as in tree order. */
+static int fail_visit(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
+{
+	const struct view *view = walk->image->view;
+	uint32_t inode, first, count;
+	int ret;
+
+	if ((ret = path_of(walk, visit, err)) < 0 ||
+	    (ret = dw_view_entry_inode(view, walk->visits[visit].entry, &inode, err)) <
+		    0 ||
+	    (inode < view->directory_count &&
+	     (ret = dw_view_dir_range(view, inode, &first, &count, err)) < 0))
+		return ret;
+	return fail_no_tree(walk, err);
 }
 
 static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
@@ -329,15 +389,18 @@ static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 
 	if (walk->failed)
 		return dw_fail(err, walk->failed, "the walk has failed before");
-	if (!walk->order && (ret = collect_visits(walk, err)) < 0)
+	if (!walk->order && (ret = collect_visits(walk, err)) < 0) {
+		walk->path[0] = '\0';
 		return walk->failed = ret;
+	}
 	if (walk->at == walk->visit_count)
 		return 0;
-	visit = walk->order[walk->at];
+	visit = walk->order[walk->at++];
+	walk->current_depth = walk->visits[visit].depth;
+	if (walk->visits[visit].is_damaged)
+		return fail_visit(walk, visit, err);
 	if ((ret = path_of(walk, visit, err)) < 0)
 		return walk->failed = ret;
-	walk->at++;
-	walk->current_depth = walk->visits[visit].depth;
 	entry_out->number = walk->visits[visit].entry;
 	return 1;
 }
@@ -362,6 +425,9 @@ int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start,
 		return ret;
 	walk = dw_calloc(1, sizeof(*walk));
 	if (!walk)
+		return dw_fail_nomem(err);
+	walk->seen = dw_calloc((size_t)image->view->directory_count / 8 + 1, 1);
+	if (!walk->seen)
 		return dw_fail_nomem(err);
 	walk->image = dwarfs_image_ref(image);
 	walk->start = start.number;

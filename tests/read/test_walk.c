@@ -87,7 +87,7 @@ static void directories_can_be_skipped(void **state)
 
 /* -- no trees ------------------------------------------------------------------------ */
 
-/* Both orders end with an error, return it again, and the check reports the same. */
+/* Both orders return an error, and end when they are continued. The check reports it. */
 static void expect_no_tree(const dwarfs_image *image)
 {
 	craft_expect_end(120);
@@ -109,8 +109,7 @@ static void expect_no_tree(const dwarfs_image *image)
 		while ((ret = dwarfs_walk_next(walk, &entry, NULL)) != 0 &&
 		       steps++ < 2 * (uint64_t)dwarfs_image_entry_count(image))
 			dwarfs_walk_path(walk);
-		if (order == DWARFS_WALK_DATA)
-			assert_int_equal(ret, DWARFS_ERR_CORRUPT);
+		assert_int_equal(ret, 0);
 		dwarfs_walk_free(walk);
 	}
 	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_METADATA, NULL, NULL,
@@ -133,8 +132,11 @@ static void expect_corrupt_with(size_t entry, uint32_t inode)
 	metadata.dir_entries.data = entries;
 	image = open_metadata(&craft, &metadata);
 	expect_no_tree(image);
+	/* What has an intact name still has a parent. */
 	assert_int_equal(dwarfs_dir_parent(image, dwarfs_inode_at(1), &parent, NULL),
-			 DWARFS_ERR_CORRUPT);
+			 entry == 1 ? DWARFS_ERR_CORRUPT : 0);
+	assert_int_equal(dwarfs_dir_parent(image, dwarfs_inode_at(2), &parent, NULL),
+			 entry == 5 ? DWARFS_ERR_CORRUPT : 0);
 }
 
 static void circles_end(void **state)
@@ -145,6 +147,49 @@ static void circles_end(void **state)
 	expect_corrupt_with(8, 2); /* /dir/deep/file is /dir/deep */
 	expect_corrupt_with(8, 0);
 	expect_corrupt_with(8, 15); /* there is no such inode */
+}
+
+/* In both orders the entry is an error in its place, and all others follow. */
+static void an_invalid_name_costs_its_entry(void **state)
+{
+	static const char *const rest[2][9] = {
+		{ "", "dir", "dir/deep", "dir/deep/file", "dir/other", "fifo", "file",
+		  "null" },
+		{ "", "dir", "dir/deep", "fifo", "null", "dir/other", "dir/deep/file",
+		  "file" },
+	};
+	auto_craft struct craft craft = { 0 };
+	struct freeze_metadata metadata = tree();
+	struct span names[COUNT(tree_names)];
+	auto_test_image dwarfs_image *image = NULL;
+	dwarfs_entry entry;
+
+	memcpy(names, tree_names, sizeof(names));
+	names[4] = (struct span)TEXT("li/nk");
+	metadata.names.data = names;
+	image = open_metadata(&craft, &metadata);
+	for (int order = DWARFS_WALK_TREE; order <= DWARFS_WALK_DATA; order++) {
+		dwarfs_walk *walk = NULL;
+		size_t found = 0, lost = 0;
+		int ret;
+
+		assert_int_equal(
+			dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, order, &walk, NULL), 0);
+		while ((ret = dwarfs_walk_next(walk, &entry, NULL)) != 0) {
+			if (ret > 0) {
+				assert_string_equal(dwarfs_walk_path(walk),
+						    rest[order][found++]);
+				continue;
+			}
+			assert_int_equal(ret, DWARFS_ERR_CORRUPT);
+			assert_string_equal(dwarfs_walk_path(walk), "dir/?");
+			assert_int_equal(dwarfs_walk_depth(walk), 2);
+			lost++;
+		}
+		assert_int_equal(found, 8);
+		assert_int_equal(lost, 1);
+		dwarfs_walk_free(walk);
+	}
 }
 
 /* Each directory names the next one twice: 2^N paths. */
@@ -189,6 +234,7 @@ int main(void)
 		cmocka_unit_test(walks_go_in_their_order),
 		cmocka_unit_test(directories_can_be_skipped),
 		cmocka_unit_test(circles_end),
+		cmocka_unit_test(an_invalid_name_costs_its_entry),
 		cmocka_unit_test(a_tree_that_doubles_ends),
 	};
 

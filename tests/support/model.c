@@ -162,6 +162,16 @@ void model_mix(struct model *model)
 		model->entries[i].name_index = FILES - model->entries[i].name_index;
 }
 
+void model_reverse(struct model *model, uint32_t files)
+{
+	for (uint32_t i = 2, k = files + 1; i < k; i++, k--) {
+		uint32_t name = model->entries[i].name_index;
+
+		model->entries[i].name_index = model->entries[k].name_index;
+		model->entries[k].name_index = name;
+	}
+}
+
 void model_store_size(struct model *model, uint64_t bytes, uint64_t min_chunks)
 {
 	model->size = (struct freeze_pair64){ 0, bytes };

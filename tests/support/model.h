@@ -43,6 +43,9 @@ void model_break(struct model *model, enum model_break what);
 /* Number the names in descending order: only in a plain model. */
 void model_mix(struct model *model);
 
+/* Exchange the names of the first files, so that they are in descending order. */
+void model_reverse(struct model *model, uint32_t files);
+
 /* Set the cached size of the first file, for files with this many chunks. */
 void model_store_size(struct model *model, uint64_t bytes, uint64_t min_chunks);
 

@@ -235,6 +235,7 @@ static int read_all_files(struct checksums *checksums)
 	auto_handle(dwarfs_walk) *walk = NULL;
 	auto_handle(dwarfs_stat) *stat = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
+	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
@@ -242,9 +243,7 @@ static int read_all_files(struct checksums *checksums)
 	    dwarfs_walk_new(checksums->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_DATA, &walk,
 			    &err) < 0)
 		return tool_fail(err, NULL);
-	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
-		if ((ret = dwarfs_entry_stat(checksums->image, entry, stat, &err)) < 0)
-			break;
+	while ((ret = next_intact(checksums->image, walk, &entry, stat, &lost)) > 0) {
 		if (!S_ISREG(dwarfs_stat_mode(stat)) ||
 		    leaves_out(checksums, stat, dwarfs_walk_path(walk)))
 			continue;
@@ -253,10 +252,7 @@ static int read_all_files(struct checksums *checksums)
 		    (checksums->count == BATCH && finish_batch(checksums)))
 			return 1;
 	}
-	if (ret < 0) {
-		finish_batch(checksums);
-		return tool_fail(err, NULL);
-	}
+	checksums->is_failed |= lost > 0;
 	return finish_batch(checksums);
 }
 

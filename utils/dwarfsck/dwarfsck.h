@@ -108,6 +108,14 @@ struct inode_counts {
 };
 int count_inodes(const dwarfs_image *image, struct inode_counts *counts);
 
+/*
+ * Go to the next entry of a walk, and fill stat unless it is NULL. Damaged entries are printed
+ * as errors, counted in *lost, and passed over. Returns 1, 0 at the end, or -1 if the walk
+ * cannot go on, after printing.
+ */
+int next_intact(const dwarfs_image *image, dwarfs_walk *walk, dwarfs_entry *entry_out,
+		dwarfs_stat *stat, uint64_t *lost);
+
 /* All print to stdout, print errors, and return the exit code. */
 /* Bytes of each block that no file refers to; free() them. NULL if the metadata is damaged, or
  * without memory. */

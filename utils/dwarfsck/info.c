@@ -347,18 +347,16 @@ static int print_tree(const dwarfs_image *image)
 	auto_handle(dwarfs_walk) *walk = NULL;
 	auto_handle(dwarfs_stat) *stat = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
+	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
 	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
-	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
-		if ((ret = dwarfs_entry_stat(image, entry, stat, &err)) < 0)
-			break;
+	while ((ret = next_intact(image, walk, &entry, stat, &lost)) > 0)
 		print_tree_entry(dwarfs_walk_path(walk), dwarfs_walk_depth(walk), stat);
-	}
-	return ret < 0 ? tool_fail(err, NULL) : 0;
+	return ret < 0 || lost > 0;
 }
 
 int print_info(const dwarfs_image *image, unsigned details, const struct report *report)

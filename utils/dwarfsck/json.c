@@ -447,19 +447,18 @@ static int print_entries(const dwarfs_image *image)
 	auto_handle(dwarfs_stat) *stat = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	const char *gap = "\n    ";
+	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
 	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
-	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
+	while ((ret = next_intact(image, walk, &entry, stat, &lost)) > 0) {
 		json_t *value;
 
 		if (dwarfs_walk_depth(walk) == 0)
 			continue;
-		if ((ret = dwarfs_entry_stat(image, entry, stat, &err)) < 0)
-			break;
 		value = entry_value(image, dwarfs_walk_path(walk), stat);
 		if (!value)
 			return tool_error("out of memory");
@@ -468,7 +467,7 @@ static int print_entries(const dwarfs_image *image)
 		json_decref(value);
 		gap = ",\n    ";
 	}
-	return ret < 0 ? tool_fail(err, NULL) : 0;
+	return ret < 0 || lost > 0;
 }
 
 /* The object, with "entries" as its last member. */

@@ -73,24 +73,22 @@ static void format_local_time(int64_t seconds, char text[TOOL_TEXT_ROOM])
 		snprintf(text, TOOL_TEXT_ROOM, "%" PRId64, seconds);
 }
 
-static int measure_entries(const dwarfs_image *image, dwarfs_stat *stat,
-			   struct widths *widths, dwarfs_error **err)
+/* Damaged inodes are not measured. */
+static void measure_entries(const dwarfs_image *image, dwarfs_stat *stat,
+			    struct widths *widths)
 {
 	char text[TOOL_TEXT_ROOM];
 	uint32_t inode;
 	int width;
-	int ret;
 
 	for (inode = 0; inode < dwarfs_image_inode_count(image); inode++) {
-		if ((ret = dwarfs_inode_stat(image, dwarfs_inode_at(inode), stat, err)) <
-		    0)
-			return ret;
+		if (dwarfs_inode_stat(image, dwarfs_inode_at(inode), stat, NULL) < 0)
+			continue;
 		if ((width = format_owner(stat, text)) > widths->owner)
 			widths->owner = width;
 		if ((width = format_size(stat, text)) > widths->size)
 			widths->size = width;
 	}
-	return 0;
 }
 
 static int print_attributes(const dwarfs_stat *stat, const struct widths *widths)
@@ -170,25 +168,19 @@ static void print_more(const dwarfs_image *image, const dwarfs_stat *stat)
 	}
 }
 
-static int print_list_entry(const dwarfs_image *image, dwarfs_entry entry,
-			    const char *path, dwarfs_stat *stat,
-			    const struct widths *widths, dwarfs_error **err)
+/* Returns 0, or 1 after printing that the target of a link cannot be read. */
+static int print_list_entry(const dwarfs_image *image, const char *path,
+			    const dwarfs_stat *stat, const struct widths *widths)
 {
+	auto_handle(dwarfs_error) *err = NULL;
 	int ret;
 
-	if (!widths) {
-		print_name(path);
-		end_line();
-		return 0;
-	}
-	if ((ret = dwarfs_entry_stat(image, entry, stat, err)) < 0)
-		return ret;
 	print_attributes(stat, widths);
 	print_name(path);
-	ret = print_target(image, stat, err);
+	ret = print_target(image, stat, &err);
 	end_line();
 	print_more(image, stat);
-	return ret;
+	return ret < 0 ? tool_fail(err, "%s", path) : 0;
 }
 
 int print_list(const dwarfs_image *image, bool verbose)
@@ -197,23 +189,28 @@ int print_list(const dwarfs_image *image, bool verbose)
 	auto_handle(dwarfs_stat) *stat = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	struct widths widths = { 0 };
+	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    (verbose && measure_entries(image, stat, &widths, &err) < 0) ||
 	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
-	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
+	if (verbose)
+		measure_entries(image, stat, &widths);
+	while ((ret = next_intact(image, walk, &entry, verbose ? stat : NULL, &lost)) >
+	       0) {
 		const char *path = dwarfs_walk_path(walk);
 
 		/* The root has no name. */
 		if (!*path)
 			continue;
-		ret = print_list_entry(image, entry, path, stat, verbose ? &widths : NULL,
-				       &err);
-		if (ret < 0)
-			break;
+		if (verbose) {
+			lost += (uint64_t)print_list_entry(image, path, stat, &widths);
+			continue;
+		}
+		print_name(path);
+		end_line();
 	}
-	return ret < 0 ? tool_fail(err, NULL) : 0;
+	return ret < 0 || lost > 0;
 }

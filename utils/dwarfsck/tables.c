@@ -265,24 +265,31 @@ static int print_chunks_of(const dwarfs_image *image, dwarfs_inode inode,
 	return ret;
 }
 
+static int print_chunks_of_inode(const dwarfs_image *image, uint32_t inode,
+				 dwarfs_stat *stat)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	int ret = dwarfs_inode_stat(image, dwarfs_inode_at(inode), stat, &err);
+
+	if (ret == 0 && (dwarfs_stat_mode(stat) & 0170000) == 0100000) {
+		printf(" inode %" PRIu32 ":\n", inode);
+		ret = print_chunks_of(image, dwarfs_inode_at(inode), &err);
+	}
+	return ret < 0 ? tool_fail(err, "inode %" PRIu32, inode) : 0;
+}
+
 /* Files share inodes; each is shown once, by number. */
 int print_chunk_details(const dwarfs_image *image)
 {
 	auto_handle(dwarfs_stat) *stat = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	uint32_t inode;
+	int code = 0;
 
 	if (dwarfs_stat_new(&stat, &err) < 0)
 		return tool_fail(err, NULL);
 	printf("chunks:\n");
-	for (inode = 0; inode < dwarfs_image_inode_count(image); inode++) {
-		if (dwarfs_inode_stat(image, dwarfs_inode_at(inode), stat, &err) < 0)
-			return tool_fail(err, "inode %" PRIu32, inode);
-		if ((dwarfs_stat_mode(stat) & 0170000) != 0100000)
-			continue;
-		printf(" inode %" PRIu32 ":\n", inode);
-		if (print_chunks_of(image, dwarfs_inode_at(inode), &err) < 0)
-			return tool_fail(err, "inode %" PRIu32, inode);
-	}
-	return 0;
+	for (inode = 0; inode < dwarfs_image_inode_count(image); inode++)
+		code |= print_chunks_of_inode(image, inode, stat);
+	return code;
 }

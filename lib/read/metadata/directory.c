@@ -157,33 +157,35 @@ uint32_t dw_view_directory_of(const struct view *view, uint32_t entry)
 	return low;
 }
 
+#define NO_PARENT UINT32_MAX
+
 /* Stored parents cannot be trusted (and need not be stored), so they are found in one
  * pass. A directory comes after its parent in every valid image, which excludes
- * cycles. */
+ * cycles. Entries that break this rule are passed over, and so are the last directories if
+ * some share their entries. */
 static int find_parents(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct view *view = owner;
-	auto_free uint32_t *parents = dw_calloc(view->directory_count, sizeof(*parents));
+	uint32_t left = view->entry_count;
+	uint32_t *parents = dw_malloc(view->directory_count * sizeof(*parents));
 
 	if (!parents)
 		return dw_fail_nomem(err);
+	memset(parents, 0xff, view->directory_count * sizeof(*parents)); /* NO_PARENT */
 	for (uint32_t dir = 0; dir < view->directory_count; dir++) {
 		uint32_t first, count, inode = 0;
-		int ret = dw_view_dir_range(view, dir, &first, &count, err);
 
-		for (uint32_t i = 0; ret == 0 && i < count; i++) {
-			ret = dw_view_entry_inode(view, first + i, &inode, err);
-			if (ret < 0 || inode >= view->directory_count)
-				continue;
-			if (inode <= dir)
-				return dw_fail_metadata(
-					err, "a directory comes before its parent");
-			parents[inode] = dir;
-		}
-		if (ret < 0)
-			return ret;
+		if (dw_view_dir_range(view, dir, &first, &count, NULL) < 0)
+			continue;
+		if (count > left)
+			break;
+		left -= count;
+		for (uint32_t i = 0; i < count; i++)
+			if (dw_view_entry_inode(view, first + i, &inode, NULL) == 0 &&
+			    inode < view->directory_count && inode > dir)
+				parents[inode] = dir;
 	}
-	*items_out = dw_steal(parents);
+	*items_out = parents;
 	return 0;
 }
 
@@ -208,6 +210,9 @@ int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_o
 	if ((ret = dw_lazy_need(&view->parents, find_parents, view, err)) < 0)
 		return ret;
 	*parent_out = dw_lazy_items(&view->parents)[dir];
+	if (*parent_out == NO_PARENT)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "metadata: directory %" PRIu32 " has no parent", dir);
 	return 0;
 }
 

@@ -16,6 +16,11 @@
  *
  * Otherwise names are searched by binary search. While a thread computes the prints of a
  * group, they belong to it.
+ *
+ * In damaged metadata the names of a directory may not be sorted, and then these searches
+ * miss names that exist. At the first name that a directory does not have, all its names
+ * are compared once; in a directory that is not sorted, the entries are searched one by
+ * one from then on. Names that are found cost nothing more.
  */
 #include "read/metadata/name_pivots.h"
 #include "read/metadata/view.h"
@@ -356,4 +361,96 @@ int dw_view_find_name(const struct view *view, uint32_t first, uint32_t count,
 		return 0;
 	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' does not exist",
 		       bytes > 255 ? 255 : (int)bytes, name);
+}
+
+/* -- directories that are not sorted -------------------------------------------------- */
+
+enum dir_order { ORDER_UNKNOWN, ORDER_SORTED, ORDER_UNSORTED };
+
+/* A dir_order for each directory. */
+static int make_orders(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct view *view = owner;
+
+	*items_out = dw_calloc((size_t)view->directory_count + 1, 1);
+	return *items_out ? 0 : dw_fail_nomem(err);
+}
+
+/* Whether the names are all readable, and ascend. */
+static bool are_sorted(const struct view *view, uint32_t first, uint32_t count)
+{
+	struct span names[2];
+	char rooms[2][256];
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct span *name = &names[i & 1], *last = &names[~i & 1];
+		size_t shorter;
+		int order;
+
+		if (read_entry_name(view, first + i, rooms[i & 1], name, NULL) < 0)
+			return false;
+		if (i == 0)
+			continue;
+		shorter = name->size < last->size ? name->size : last->size;
+		order = memcmp(last->data, name->data, shorter);
+		if (order > 0 || (order == 0 && last->size >= name->size))
+			return false;
+	}
+	return true;
+}
+
+static bool is_unsorted(const struct view *view, uint32_t dir, uint32_t first,
+			uint32_t count)
+{
+	_Atomic(uint8_t) *order;
+	uint8_t found;
+
+	if (dw_lazy_need(&view->orders, make_orders, view, NULL) < 0)
+		return !are_sorted(view, first, count);
+	order = (_Atomic(uint8_t) *)dw_lazy_items(&view->orders) + dir;
+	found = atomic_load_explicit(order, memory_order_relaxed);
+	if (found == ORDER_UNKNOWN) {
+		found = are_sorted(view, first, count) ? ORDER_SORTED : ORDER_UNSORTED;
+		atomic_store_explicit(order, found, memory_order_relaxed);
+	}
+	return found == ORDER_UNSORTED;
+}
+
+/* Unreadable names are passed over. */
+static bool search_each(const struct view *view, const char *name, size_t bytes,
+			uint32_t first, uint32_t count, uint32_t *entry_out)
+{
+	struct key key;
+
+	dw_key_init(&key, (struct span){ (const uint8_t *)name, bytes });
+	for (uint32_t entry = first; entry < first + count; entry++) {
+		int order;
+
+		if (compare_entry_name(view, entry, &key, &order, NULL) == 0 &&
+		    order == 0) {
+			*entry_out = entry;
+			return true;
+		}
+	}
+	return false;
+}
+
+int dw_view_find_in_dir(const struct view *view, uint32_t dir, const char *name,
+			size_t bytes, uint32_t *entry_out, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	uint32_t first, count;
+	int ret = dw_view_dir_range(view, dir, &first, &count, err);
+
+	if (ret < 0)
+		return ret;
+	ret = dw_view_find_name(view, first, count, name, bytes, entry_out,
+				err ? &why : NULL);
+	if (ret == 0)
+		return 0;
+	if (count > 1 && ret != DWARFS_ERR_NOMEM && dw_is_name(name, bytes) &&
+	    is_unsorted(view, dir, first, count) &&
+	    search_each(view, name, bytes, first, count, entry_out))
+		return 0;
+	return dw_error_copy(err, ret, why);
 }

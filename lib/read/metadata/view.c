@@ -31,6 +31,7 @@ void dw_view_free(struct view *view)
 	dw_lazy_free(&view->nlinks);
 	dw_lazy_free(&view->sums);
 	dw_lazy_free(&view->prints);
+	dw_lazy_free(&view->orders);
 	dw_lazy_free(&view->pivots);
 	dw_lazy_free(&view->entries);
 	dw_free(view);
@@ -152,6 +153,7 @@ int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
 	    (ret = dw_lazy_init(&view->nlinks, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->sums, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->prints, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->orders, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->pivots, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->entries, err)) < 0 ||
 	    (ret = dw_schema_parse(schema, &view->schema, err)) < 0)

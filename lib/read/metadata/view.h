@@ -115,6 +115,7 @@ struct view {
 	struct lazy nlinks;	     /* of each regular file, if not stored */
 	struct lazy sums;	     /* of sizes of chunks; see chunk_sums.h */
 	struct lazy prints;	     /* hashes of names; see name_lookup.c */
+	struct lazy orders;	     /* which directories are sorted; see name_lookup.c */
 	struct lazy entries;	     /* one entry of each inode; see next_ranges.c */
 	struct lazy pivots;	     /* among names; see name_pivots.h */
 	atomic_bool names_are_mixed; /* not sorted */
@@ -158,6 +159,10 @@ bool dw_is_name(const char *name, size_t size);
 int dw_view_find_name(const struct view *view, uint32_t first, uint32_t count,
 		      const char *name, size_t bytes, uint32_t *entry_out,
 		      dwarfs_error **err);
+
+/* The same in a directory, whose entries may not be sorted in damaged metadata. */
+int dw_view_find_in_dir(const struct view *view, uint32_t dir, const char *name,
+			size_t bytes, uint32_t *entry_out, dwarfs_error **err);
 
 /* All of these check the number of the inode. */
 int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode_out,

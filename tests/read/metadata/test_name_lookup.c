@@ -94,10 +94,37 @@ static void names_are_found_however_often(void **state)
 	}
 }
 
+/* Of 200 files in reverse order, each is found, and no other. */
+static void names_are_found_in_any_order(void **state)
+{
+	auto_model struct model *model = model_new(false);
+	auto_craft struct craft craft = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+	dwarfs_entry entry;
+
+	model_reverse(model, 200);
+	image = open_model(&craft, model);
+	for (int round = 0; round < 20; round++)
+		for (uint32_t file = 0; file < 300; file++) {
+			struct span name = model_name(model, file);
+
+			assert_int_equal(dwarfs_dir_find(image, dwarfs_inode_at(1),
+							 (const char *)name.data,
+							 name.size, &entry, NULL),
+					 0);
+			assert_int_equal(entry.number, file + 2);
+			assert_int_equal(dwarfs_dir_find(image, dwarfs_inode_at(1),
+							 (const char *)name.data,
+							 name.size - 1, &entry, NULL),
+					 DWARFS_ERR_NOT_FOUND);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_found_however_often),
+		cmocka_unit_test(names_are_found_in_any_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
