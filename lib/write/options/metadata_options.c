@@ -221,6 +221,11 @@ int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *words,
 	for (const char *word = words;; word++) {
 		size_t length = strcspn(word, ",");
 
+		if (length == 4 &&
+		    (memcmp(word, "none", 4) == 0 || memcmp(word, "auto", 4) == 0))
+			return dw_fail(err, DWARFS_ERR_INVALID,
+				       "'%.4s' cannot be combined with other words",
+				       word);
 		if (!set_packing(&packing, word, length))
 			return dw_fail(
 				err, DWARFS_ERR_INVALID,
