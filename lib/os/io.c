@@ -316,8 +316,15 @@ static int place_error(const dwarfs_io *io, int ret, uint64_t offset, dwarfs_err
 	return dw_error_at_offset(err, ret, offset);
 }
 
+/* Nothing was read at an offset: the source ends there, or, if it is a file that has shrunk,
+ * before. */
 static int fail_early_end(const dwarfs_io *io, uint64_t offset, dwarfs_error **err)
 {
+	uint64_t now;
+
+	if (io->fd >= 0 && dw_fd_bytes(io->fd, &now, NULL) == 0 && now >= io->start &&
+	    now - io->start < offset)
+		offset = now - io->start;
 	return place_error(io,
 			   dw_fail(err, DWARFS_ERR_IO, "%s ends early, at %" PRIu64,
 				   dw_io_title(io), offset),

@@ -543,6 +543,26 @@ static void files_that_are_not_there_are_named(void **state)
 	dwarfs_image_free(NULL);
 }
 
+/* Of a file that has shrunk, the message has the real end. */
+static void a_shrunk_file_ends_where_it_ends(void **state)
+{
+	char path[] = "/tmp/dwarfs-io-XXXXXX", bytes[10];
+	auto_error dwarfs_error *err = NULL;
+	int fd = mkstemp(path);
+	dwarfs_io *io = NULL;
+
+	assert_true(fd >= 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(ftruncate(fd, 1000), 0);
+	assert_int_equal(dwarfs_io_from_fd(fd, &io, NULL), 0);
+	assert_int_equal(ftruncate(fd, 300), 0);
+	assert_int_equal(dwarfs_io_read(io, bytes, sizeof(bytes), 500, &err),
+			 DWARFS_ERR_IO);
+	assert_non_null(strstr(dwarfs_error_message(err), "ends early, at 300"));
+	dwarfs_io_free(io);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +580,7 @@ int main(void)
 		cmocka_unit_test(an_image_is_not_read_from_a_stream),
 		cmocka_unit_test(ranges_of_sources_are_checked),
 		cmocka_unit_test(files_that_are_not_there_are_named),
+		cmocka_unit_test(a_shrunk_file_ends_where_it_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
