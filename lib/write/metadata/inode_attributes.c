@@ -11,13 +11,15 @@ static struct os_time adjusted(const struct tables *tables, struct os_time time)
 	return tables->options->set_time ? tables->options->time : time;
 }
 
-/* Whole units since 1970, rounded down, modulo 2^64. */
+/* Whole units since 1970, modulo 2^64; rounded down, unless seconds have no such number. */
 static uint64_t units(const struct tables *tables, struct os_time time)
 {
 	int64_t divisor = (int64_t)tables->seconds_per_unit;
 	int64_t quotient = time.seconds / divisor;
 
-	return (uint64_t)(time.seconds % divisor < 0 ? quotient - 1 : quotient);
+	if (time.seconds % divisor < 0 && quotient > INT64_MIN / divisor)
+		quotient--;
+	return (uint64_t)quotient;
 }
 
 static uint32_t parts(const struct tables *tables, struct os_time time)

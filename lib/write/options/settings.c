@@ -162,8 +162,27 @@ static void apply_level(dwarfs_builder *builder)
 			options->codecs[use] = dw_level_codec(builder->level, use);
 }
 
+/* A time is rounded down to the resolution, which must not pass the least one. */
+static int check_set_time(const struct build_options *options, dwarfs_error **err)
+{
+	const int64_t step = (int64_t)(options->resolution_ns / DW_NS_PER_SECOND);
+	const int64_t seconds = options->time.seconds;
+
+	if (!options->set_time || step <= 1 || seconds % step == 0 ||
+	    seconds - seconds % step >= INT64_MIN + step)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_RANGE,
+		       "the time %" PRId64 " cannot be rounded down to a multiple of "
+		       "%" PRId64 " seconds",
+		       seconds, step);
+}
+
 int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err)
 {
+	int ret = check_set_time(&builder->options, err);
+
+	if (ret < 0)
+		return ret;
 	apply_level(builder);
 	return resolve_settings(builder, err);
 }

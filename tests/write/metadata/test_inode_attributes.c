@@ -101,11 +101,13 @@ static void times_are_rounded_down_before_1970_too(void **state)
 	all->tree.inodes[3].mtime = -1;
 	all->tree.inodes[4].mtime = -60;
 	all->tree.inodes[5].mtime = -61;
+	all->tree.inodes[6].mtime = INT64_MIN; /* cannot be rounded down */
 	assert_int_equal(dw_tables_fill_inodes(&all->tables, NULL), 0);
 	assert_int_equal(all->tables.out.timestamp_base, 16);
 	assert_true(inode_of(all, 3)->mtime_offset + 16 == UINT64_MAX);
 	assert_true(inode_of(all, 4)->mtime_offset + 16 == UINT64_MAX);
 	assert_true(inode_of(all, 5)->mtime_offset + 16 == UINT64_MAX - 1);
+	assert_true(inode_of(all, 6)->mtime_offset + 16 == (uint64_t)(INT64_MIN / 60));
 	small_tables_free(all);
 }
 
