@@ -15,11 +15,14 @@ static int read_whole_input(FILE *in, char **data_out, size_t *bytes_out)
 	size_t room = 1 << 16;
 	size_t used = 0;
 	char *data = malloc(room);
+	int error = 0;
 
 	while (data) {
 		char *larger;
 
 		used += fread(data + used, 1, room - used - 1, in);
+		if (ferror(in))
+			error = errno;
 		if (used < room - 1)
 			break;
 		room *= 2;
@@ -33,7 +36,7 @@ static int read_whole_input(FILE *in, char **data_out, size_t *bytes_out)
 	if (!data)
 		return ENOMEM;
 	data[used] = '\0';
-	return ferror(in) ? EIO : 0;
+	return error;
 }
 
 int read_file(const char *what, const char *path, char **data_out, size_t *bytes_out)
@@ -52,22 +55,44 @@ int read_file(const char *what, const char *path, char **data_out, size_t *bytes
 	return 0;
 }
 
+/* Whether all lines end with CR LF, as in text files of Windows. Otherwise a CR at the end of
+ * a line belongs to a name. */
+static bool has_crlf(const char *text)
+{
+	const char *at = text;
+
+	while ((at = strchr(at, '\n'))) {
+		if (at == text || at[-1] != '\r')
+			return false;
+		at++;
+	}
+	return strchr(text, '\n') != NULL;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 1;
+
+	for (; *text; text++)
+		count += *text == '\n';
+	return count;
+}
+
 /* The lines of a text, split in place; NULL if out of memory. */
 static char **split_lines(char *text)
 {
-	size_t count = 1;
-	char **lines;
-	char *at;
+	const bool crlf = has_crlf(text);
+	size_t count = count_lines(text);
+	char **lines = calloc(count + 1, sizeof(*lines));
 
-	for (at = text; *at; at++)
-		count += *at == '\n';
-	lines = calloc(count + 1, sizeof(*lines));
 	if (!lines)
 		return NULL;
 	count = 0;
 	while (text) {
 		char *line = strsep(&text, "\n");
 
+		if (crlf && text)
+			text[-2] = '\0';
 		if (*line)
 			lines[count++] = line;
 	}
@@ -82,8 +107,8 @@ int read_lines(const char *what, const char *path, char ***lines_out, char **tex
 		return 1;
 	/* A name has no zero bytes, so the text has none either. */
 	if (strlen(*text_out) != bytes)
-		return tool_error("cannot read %s '%s': %s", what, path,
-				  strerror(EINVAL));
+		return tool_error("cannot read %s '%s': line %zu contains a NUL", what,
+				  path, count_lines(*text_out));
 	if (!(*lines_out = split_lines(*text_out)))
 		return tool_error("cannot read %s '%s': out of memory", what, path);
 	return 0;

@@ -9,8 +9,10 @@
  */
 #include "mkdwarfs/options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct tool_option options[] = {
 	{ 'i', "input", "PATH",
@@ -293,9 +295,22 @@ static int check_stdin(const struct settings *s)
 		users += strcmp(s->inputs.items[i], "-") == 0;
 	if (users > 1)
 		return tool_error("standard input can be read for one thing only");
-	if (s->input_list && !input_is_tree(s))
-		return tool_error("--input-list needs one directory as input");
 	return 0;
+}
+
+static int check_list(const struct settings *s)
+{
+	if (!s->input_list)
+		return 0;
+	if (exclude(true, "input-list", s->has_filter, "filter") ||
+	    exclude(true, "input-list", s->debug_filter, "debug-filter") ||
+	    exclude(true, "input-list", s->prefix, "prefix"))
+		return 1;
+	if (s->inputs.count == 1 && access(s->inputs.items[0], F_OK) != 0)
+		return tool_error("'%s' must be a directory: %s", s->inputs.items[0],
+				  strerror(errno));
+	return input_is_tree(s) ? 0
+				: tool_error("--input-list needs one directory as input");
 }
 
 static int check_together(struct settings *s)
@@ -305,10 +320,8 @@ static int check_together(struct settings *s)
 	if (!s->output && !s->debug_filter && !s->dry_run)
 		return tool_error("option '--output' is required");
 	if (exclude(s->hollow, "hollow", s->no_sparse_files, "no-sparse-files") ||
-	    exclude(s->input_list, "input-list", s->has_filter, "filter") ||
-	    exclude(s->input_list, "input-list", s->debug_filter, "debug-filter") ||
 	    exclude(s->dry_run, "dry-run", s->debug_filter, "debug-filter") ||
-	    check_stdin(s) || rewrite_check(s))
+	    check_stdin(s) || check_list(s) || rewrite_check(s))
 		return 1;
 	if (s->hotness_list && !has_categorizer(s, "hotness"))
 		tool_log(DWARFS_LOG_WARN, "--hotness-list has no effect without "

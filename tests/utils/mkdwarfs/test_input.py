@@ -101,6 +101,29 @@ class Lists(Inputs):
         self.assertEqual(self.names(image), ["fifo"])
 
 
+    def test_lists_of_windows(self):
+        """A CR is part of a name, unless all lines end with one."""
+        root = self.small()
+        self.write("tree/odd\r")
+        image, _ = self.pack_list(["a/1\r", "\r", "b/4\r"], root=root)
+        self.assertEqual(self.names(image), ["a", "a/1", "b", "b/4"])
+        image, _ = self.pack_list(["odd\r", "b/4"], root=root)
+        self.assertEqual(len(self.names(image)), 3)
+
+    def test_lists_that_cannot_be_read(self):
+        root = self.small()
+        listed = self.write("list", b"a/1\nb/4\na\0b\n")
+        for words, text in (
+                (["-i", root, "--input-list", listed], "line 3 contains a NUL"),
+                (["-i", root, "--input-list", root], "Is a directory"),
+                (["-i", self.path("missing"), "--input-list", listed],
+                 "/missing' must be a directory: No such file or directory"),
+                (["-i", root, "--input-list", listed, "--prefix=p"],
+                 "--input-list excludes --prefix")):
+            result = run("MKDWARFS", *words, "-o", self.path("x"))
+            self.expect(result, 1, text)
+
+
 class Rules(Inputs):
     def shown(self, *words, code=0):
         result = run("MKDWARFS", "-i", self.path("tree"), *words)
