@@ -124,6 +124,22 @@ static void note_hit(struct hits *hits, struct peek *peek, uint64_t at)
 	*hits = (struct hits){ .place = at, .is_any = true, .is_header = is_header };
 }
 
+static int fail_version(const uint8_t *magic, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+		       "format version %u.%u is not supported", magic[6], magic[7]);
+}
+
+/* Whether the source begins with the magic and another major version. A control character is
+ * expected there, so that text is not taken for a version. */
+static bool has_other_version(struct dwarfs_image *image, uint8_t magic[8])
+{
+	return dwarfs_io_bytes(image->io) >= 8 &&
+	       dwarfs_io_read(image->io, magic, 8, 0, NULL) == 0 &&
+	       memcmp(magic, DW_MAGIC, DW_MAGIC_BYTES) == 0 &&
+	       magic[6] != DW_FORMAT_MAJOR && magic[6] < ' ';
+}
+
 /* Explain why there is no image: no magic was found, or the image is damaged, and how.
  * A magic that no header follows is an accident; and even with one, the source may not
  * be meant as an image. */
@@ -131,8 +147,12 @@ static int fail_start(struct dwarfs_image *image, const struct hits *hits,
 		      dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
+	uint8_t magic[8];
 	int ret;
 
+	if (!image->salvage && (!hits->is_any || hits->place > 0) &&
+	    has_other_version(image, magic))
+		return fail_version(magic, err);
 	if (!hits->is_any || image->salvage || (!hits->is_header && hits->place > 0))
 		return dw_fail(err, DWARFS_ERR_NOT_IMAGE, "not a DwarFS image");
 	image->start = hits->place;
@@ -216,9 +236,7 @@ static int check_version(struct dwarfs_image *image, dwarfs_error **err)
 				image->start),
 			image->start);
 	if (bytes[6] != DW_FORMAT_MAJOR || bytes[7] > DW_FORMAT_MINOR_MAX)
-		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
-			       "format version %u.%u is not supported", bytes[6],
-			       bytes[7]);
+		return fail_version(bytes, err);
 	image->minor = bytes[7];
 	return 0;
 }

@@ -186,6 +186,30 @@ static void versions_up_to_the_known_one(void **state)
 	}
 }
 
+/* Of another major version nothing but the number is known. */
+static void other_major_versions_are_named(void **state)
+{
+	for (unsigned major = 0; major < 64; major++) {
+		auto_error dwarfs_error *err = NULL;
+		auto_test_image dwarfs_image *image = NULL;
+		uint8_t copy[sizeof(one_file)];
+		const char *wanted =
+			major < ' ' ? "format version" : "not a DwarFS image";
+		int ret;
+
+		if (major == 2)
+			continue;
+		memcpy(copy, one_file, sizeof(copy));
+		for (size_t i = 0; i + 8 < sizeof(copy); i++)
+			if (memcmp(copy + i, "DWARFS\2", 7) == 0)
+				copy[i + 6] = (uint8_t)major;
+		ret = craft_try(copy, sizeof(copy), NULL, &image, &err);
+		assert_int_equal(ret, major < ' ' ? DWARFS_ERR_UNSUPPORTED
+						  : DWARFS_ERR_NOT_IMAGE);
+		assert_non_null(strstr(dwarfs_error_message(err), wanted));
+	}
+}
+
 /* -- version 1 ----------------------------------------------------------------------- */
 
 static void add_short(struct buffer *out, uint32_t type, uint8_t compression,
@@ -349,6 +373,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_index_is_ignored),
 		cmocka_unit_test(a_lying_index_does_no_harm),
 		cmocka_unit_test(versions_up_to_the_known_one),
+		cmocka_unit_test(other_major_versions_are_named),
 		cmocka_unit_test(short_headers_are_read),
 		cmocka_unit_test(short_headers_behind_a_prefix),
 		cmocka_unit_test(without_hashes_the_rules_are_checked_at_once),

@@ -129,6 +129,8 @@ class Usage(cli.Case):
                 ("header", image[:40], "section 0 at offset 0: the image ends within its header"),
                 ("version", b"DWARFS\2\x63" + image[8:],
                  "format version 2.99 is not supported"),
+                ("major", image.replace(b"DWARFS\2\5", b"DWARFS\x09\5"),
+                 "format version 9.5 is not supported"),
                 ("zeros", image[:70] + bytes(len(image) - 70), "there is no header"),
                 ("behind", b"#!/bin/sh\n" + image[:100],
                  "not a DwarFS image: what begins at offset 10 is damaged: section 0"),
