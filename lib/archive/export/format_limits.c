@@ -287,6 +287,12 @@ int dw_export_fail_text(struct archive *archive, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	if (errnum > 0 && errnum != EINVAL && errnum != EILSEQ)
 		code = dw_code_of_errno(errnum);
+	/* zstd says nothing else if it cannot start the threads of its option. */
+	if (text && strstr(text, "Allocation error"))
+		return dw_fail(err, code,
+			       "%s, or no thread could be started: without the option "
+			       "threads none is needed",
+			       text);
 	return dw_fail(err, code, "%s", text ? text : "libarchive says no");
 }
 

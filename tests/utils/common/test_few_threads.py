@@ -57,6 +57,16 @@ class Programs(cli.Case):
                               capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, "none\n")
 
+    def test_threads_of_zstd(self):
+        """libarchive does not go on without them: the message says so."""
+        image = self.pack(tree=self.source)
+        words = [image, "-f", "pax", "-o", self.path("a.tar.zst"), "--format-filters=zstd"]
+        done = run("DWARFSEXTRACT", *words, "--format-options=zstd:threads=3", env=with_few(0))
+        if "not built in" in done.err or "Undefined option" in done.err:
+            self.skipTest("libarchive has no such option")
+        self.expect(done, 1, "no thread could be started: without the option threads none")
+        self.expect(run("DWARFSEXTRACT", *words, env=with_few(0)), 0)
+
     def test_an_image_is_the_same(self):
         images = set()
         for number in NUMBERS:
