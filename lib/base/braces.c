@@ -83,7 +83,7 @@ static int expand_braces(struct expansion *expansion, const char *text, const ch
 		close++;
 	if (!close)
 		return dw_fail(expansion->err, DWARFS_ERR_INVALID,
-			       "unmatched { in filter pattern (\\{ is the character)");
+			       "unmatched { in the pattern (\\{ is the character)");
 	for (; ret == 0 && at <= close; at = end + 1) {
 		end = end_of_alternative(at);
 		ret = expand_with(expansion, text, open, close + 1, at,
@@ -100,7 +100,7 @@ static int expand(struct expansion *expansion, const char *text, size_t from)
 			return expand_braces(expansion, text, at);
 	if (expansion->variants++ == expansion->max_variants)
 		return dw_fail(expansion->err, DWARFS_ERR_INVALID,
-			       "more than %zu alternatives in filter pattern",
+			       "more than %zu alternatives in the pattern",
 			       expansion->max_variants);
 	return expansion->each(text, expansion->user, expansion->err);
 }

@@ -112,7 +112,7 @@ static void add_star(struct parser *parser)
 
 static int bad_set(struct parser *parser, const char *why)
 {
-	return dw_fail(parser->err, DWARFS_ERR_INVALID, "%s in filter pattern", why);
+	return dw_fail(parser->err, DWARFS_ERR_INVALID, "%s in the pattern", why);
 }
 
 /* One end of a range; members are ASCII. */
@@ -165,7 +165,7 @@ static int set_class(struct parser *parser, bool *members)
 		return 0;
 	}
 	return dw_fail(parser->err, DWARFS_ERR_INVALID,
-		       "unknown character class [:%.*s:] in filter pattern",
+		       "unknown character class [:%.*s:] in the pattern",
 		       (int)(end - name), name);
 }
 
@@ -262,8 +262,8 @@ int dw_pattern_new(const char *text, size_t length, bool ignore_case,
 	if (!pattern)
 		return dw_fail_nomem(err);
 	if (length > MAX_ITEMS)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "a filter pattern of over %d characters", MAX_ITEMS);
+		return dw_fail(err, DWARFS_ERR_INVALID, "a pattern of over %d characters",
+			       MAX_ITEMS);
 	pattern->words = (length + 1) / WORD_BITS + 1;
 	pattern->masks = dw_calloc(SET_COUNT * pattern->words, sizeof(*pattern->masks));
 	if (!pattern->masks)

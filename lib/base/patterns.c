@@ -89,8 +89,7 @@ static int add_plain(struct adder *adder, const char *text)
 
 	if (adder->left-- == 0)
 		return dw_fail(adder->err, DWARFS_ERR_INVALID,
-			       "more than %d alternatives in filter pattern",
-			       MOST_VARIANTS);
+			       "more than %d alternatives in the pattern", MOST_VARIANTS);
 	if (length > 1 && text[length - 1] == '/' && text[length - 2] != '\\') {
 		one.of_directories = true;
 		length--;

@@ -46,7 +46,9 @@ static int refuse_holes(struct export_run *run, const char *path, dwarfs_entry e
 
 	ret = dw_fail(&why, DWARFS_ERR_UNSUPPORTED,
 		      "holes of %" PRIu64 " bytes, which the %.*s format would store as "
-		      "zeros: use the pax format, or allow huge holes",
+		      "zeros: use the pax format, or see --allow-huge-holes of "
+		      "dwarfsextract(1), or "
+		      "dwarfs_archive_export_set_allow_huge_holes()",
 		      holes, (int)strcspn(help, " "), help);
 	run->selection.taken[entry.number / 8] &= (uint8_t) ~(1u << entry.number % 8);
 	run->selection.entries--;
