@@ -153,7 +153,8 @@ DWARFS_API uint64_t dwarfs_extract_failures(const dwarfs_extract *extract);
  * How many entries of the last run were extracted with defaults for attributes that have
  * no valid value in the image (see dwarfs_stat_invalid()): a mode for the owner only, the
  * owner and group 65534 without setuid and setgid bits, times without a fraction. Each is
- * a warning in the log of the image's context. Extended attributes that cannot be read at
+ * a warning in the log of the image's context. A device whose number has more than 32 bits
+ * is left out, and counts. Extended attributes that cannot be read at
  * all count as one more.
  *
  * Such entries never stop a run. When nothing else fails, dwarfs_extract_to_directory()

@@ -72,7 +72,8 @@ DWARFS_API void dwarfs_item_set_time(dwarfs_item *item, enum dwarfs_time which,
 				     int64_t seconds, uint32_t nanoseconds);
 
 /**
- * Set the number of a block or character device; other types have none.
+ * Set the number of a block or character device; other types have none. A major number has at
+ * most 12 bits, a minor one 20; with larger ones adding the item is DWARFS_ERR_RANGE.
  *
  * Threads: one. Since 0.1.
  */

@@ -9,9 +9,6 @@
 #include "extract/file_attributes.h"
 #include "extract/write_xattrs.h"
 
-/* For chown(): leave it as it is. */
-#define NO_ID UINT32_MAX
-
 static struct os_time time_of(const dwarfs_stat *stat, int time)
 {
 	return (struct os_time){
@@ -41,9 +38,9 @@ struct attributes dw_job_attributes(const struct job *job, const dwarfs_stat *st
 		attributes.gid = extract->gid;
 	}
 	/* These bits belong to an owner or group that is not known. */
-	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_UID || attributes.uid == NO_ID)
+	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_UID)
 		attributes.drop_setuid = true;
-	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_GID || attributes.gid == NO_ID)
+	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_GID)
 		attributes.drop_setgid = true;
 	return attributes;
 }

@@ -92,6 +92,30 @@ static void list_names(uint32_t attributes, char *text, size_t room)
 						   dwarfs_attribute_name(bit));
 }
 
+/* Log damage that costs no more than it says. Takes ownership of why. */
+static void note_damage(struct job *job, const char *path, int code, dwarfs_error *why)
+{
+	if (path)
+		dw_error_at_path(&why, code, path);
+	dw_log(dwarfs_image_context(job->image), DWARFS_LOG_WARN, "%s",
+	       dwarfs_error_message(why));
+	atomic_fetch_add(&job->counts.damaged, 1);
+	note_first(job, code, why);
+}
+
+void dw_job_lose_device(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat)
+{
+	auto_free char *path = dw_plan_path(&job->plan, job->target, entry);
+	dwarfs_error *why = NULL;
+	int ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
+			  "%s: no device can have the number %" PRIu32 ":%" PRIu32
+			  "; it is left out",
+			  path ? path : "", dwarfs_stat_rdev_major(stat),
+			  dwarfs_stat_rdev_minor(stat));
+
+	note_damage(job, path, ret, why);
+}
+
 void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat)
 {
 	uint32_t invalid = dwarfs_stat_invalid(stat);
@@ -110,12 +134,7 @@ void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *
 	ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
 		      "%s: the image has no valid value for: %s; a default is used",
 		      path ? path : "", names);
-	if (path)
-		dw_error_at_path(&why, ret, path);
-	dw_log(dwarfs_image_context(job->image), DWARFS_LOG_WARN, "%s",
-	       dwarfs_error_message(why));
-	atomic_fetch_add(&job->counts.damaged, 1);
-	note_first(job, ret, why);
+	note_damage(job, path, ret, why);
 }
 
 void dw_job_note_xattrs(struct job *job, const dwarfs_error *why)

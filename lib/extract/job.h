@@ -84,6 +84,8 @@ void dw_job_miss(struct job *job);
 /* Log and count an entry with an invalid attribute in the image; the entry is still made.
  * Threads: any. */
 void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat);
+/* Warn of a device whose number is damaged; nothing is made of it. */
+void dw_job_lose_device(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat);
 
 /* The same for extended attributes, once for all. Takes nothing. */
 void dw_job_note_xattrs(struct job *job, const dwarfs_error *why);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/machine/limits.h"
 #include "extract/file_attributes.h"
 #include "extract/leaves.h"
 #include "extract/write_contents.h"
@@ -43,6 +44,8 @@ static int make_symlink(struct job *job, const struct hand *hand, int dir_fd,
 	if (strlen(target) != bytes)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "the target of the symbolic link has a NUL");
+	if (!dw_is_target(bytes))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, DW_BAD_TARGET, bytes);
 	if ((ret = dw_create_symlink(dir_fd, name, target)) < 0)
 		return dw_fail_errno(err, -ret, "cannot make the symbolic link");
 	return 0;

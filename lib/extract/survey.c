@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/context.h"
+#include "base/machine/limits.h"
 #include "extract/survey.h"
 
 /* A directory whose entries are being listed. */
@@ -139,6 +140,11 @@ static int take_other(struct survey *survey, dwarfs_entry entry, const dwarfs_st
 	if ((ret = is_skipped(job, mode, err)) != 0)
 		return ret < 0 ? ret : 0;
 	dw_plan_need(&job->plan, dir);
+	if ((S_ISBLK(mode) || S_ISCHR(mode)) &&
+	    !dw_is_device(dwarfs_stat_rdev_major(stat), dwarfs_stat_rdev_minor(stat))) {
+		dw_job_lose_device(job, entry, stat);
+		return 0;
+	}
 	dw_job_note_damage(job, entry, stat);
 	if (!S_ISREG(mode))
 		return dw_entries_add(&job->others, entry, err);

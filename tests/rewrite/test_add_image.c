@@ -51,7 +51,7 @@ static void add_everything(dwarfs_builder *builder)
 	assert_int_equal(dwarfs_item_set_target(item, "d/big", 5, NULL), 0);
 	add(builder, "link", item);
 	item = new_item(0020600);
-	dwarfs_item_set_device(item, 70000, 300);
+	dwarfs_item_set_device(item, 300, 70000);
 	add(builder, "device", item);
 	add(builder, "fifo", new_item(0010600));
 	add(builder, "empty", new_item(0100600));
@@ -144,8 +144,8 @@ static void expect_everything(const struct made_image *made)
 	char target[20];
 	size_t bytes;
 
-	assert_int_equal(dwarfs_stat_rdev_major(stat), 70000);
-	assert_int_equal(dwarfs_stat_rdev_minor(stat), 300);
+	assert_int_equal(dwarfs_stat_rdev_major(stat), 300);
+	assert_int_equal(dwarfs_stat_rdev_minor(stat), 70000);
 	dwarfs_stat_free(stat);
 	expect_attributes(made, "d", 0040750);
 	expect_attributes(made, "link", 0120777);

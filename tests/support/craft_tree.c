@@ -9,15 +9,18 @@
  *	DIR l NAME TARGET	a symbolic link
  *	DIR f NAME CHUNKS	a file: "h4096,d10" is a hole and 10 bytes of data
  *	DIR f NAME @N		another name of the file with the number N, from 0 on
+ *	DIR c NAME NUMBER	a character device
  *	DIR p NAME -		a fifo
  *	range N FIRST		the entries of directory N begin at FIRST instead, from 1 on
  *	size N BYTES		the cached size of the file with the number N
  *	block BITS		blocks may have so many bytes
  *	category NAME		the category of the block
+ *	owner NUMBER		of all entries
  *
  * %XX in names and targets is a byte. The image is written to the path in the argument.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "format/freeze.h"
 #include "format/metadata.h"
@@ -26,7 +29,7 @@
 #define BLOCK_BYTES 65536
 #define MOST	    100000
 
-enum { DIRS, LINKS, FILES, OTHERS, KINDS };
+enum { DIRS, LINKS, FILES, DEVICES, OTHERS, KINDS };
 
 struct line {
 	uint32_t dir, kind, number;
@@ -40,7 +43,8 @@ struct tree {
 	uint32_t chunk_table[MOST];
 	uint32_t ranges[MOST]; /* 0: none */
 	struct freeze_pair64 sizes[MOST];
-	uint32_t block_bytes, size_count;
+	uint64_t devices[MOST];
+	uint32_t block_bytes, size_count, owner;
 	char *category; /* NULL: none */
 	uint32_t line_count, chunk_count, hole_count;
 	uint32_t counts[KINDS]; /* including the root */
@@ -87,7 +91,7 @@ static void add_chunks(struct tree *tree, const char *text)
 static void add_line(struct tree *tree, uint32_t dir, char kind, const char *name,
 		     const char *value)
 {
-	static const char kinds[] = "dlfp";
+	static const char kinds[] = "dlfcp";
 	struct line *line = &tree->lines[tree->line_count++];
 
 	assert_true(tree->line_count < MOST - 1 && strchr(kinds, kind));
@@ -107,6 +111,8 @@ static void add_line(struct tree *tree, uint32_t dir, char kind, const char *nam
 		line->number = (uint32_t)atoi(value + 1);
 		return;
 	}
+	if (line->kind == DEVICES)
+		tree->devices[tree->counts[DEVICES]] = strtoull(value, NULL, 0);
 	if (line->kind == FILES)
 		add_chunks(tree, value);
 	line->number = tree->counts[line->kind]++;
@@ -127,6 +133,8 @@ static void read_tree(struct tree *tree, FILE *in)
 		else if (sscanf(text, "size %u %llu", &dir, &bytes) == 2)
 			tree->sizes[tree->size_count++] =
 				(struct freeze_pair64){ dir, bytes };
+		else if (sscanf(text, "owner %u", &first) == 1)
+			tree->owner = first;
 		else if (sscanf(text, "block %u", &first) == 1)
 			tree->block_bytes = UINT32_C(1) << first;
 		else if (sscanf(text, "category %4095s", name) == 1)
@@ -169,7 +177,8 @@ static void set_ranges(const struct tree *tree, struct freeze_directory *directo
 
 static void write_tree(const struct tree *tree, struct craft *craft)
 {
-	static const uint32_t all_modes[] = { 0040755, 0120777, 0100644, 0010644 };
+	static const uint32_t all_modes[] = { 0040755, 0120777, 0100644, 0020644,
+					      0010644 };
 	static const uint32_t nobody[] = { 0 };
 	static struct freeze_directory directories[MOST];
 	static struct freeze_inode inodes[MOST];
@@ -181,7 +190,7 @@ static void write_tree(const struct tree *tree, struct craft *craft)
 	struct span category = { (const uint8_t *)tree->category,
 				 tree->category ? strlen(tree->category) : 0 };
 	uint32_t count = tree->counts[DIRS] + tree->counts[LINKS] + tree->counts[FILES] +
-			 tree->counts[OTHERS];
+			 tree->counts[DEVICES] + tree->counts[OTHERS];
 	struct freeze_metadata metadata = {
 		.chunks = TABLE(tree->chunks, tree->chunk_count),
 		.directories = TABLE(directories, (size_t)tree->counts[DIRS] + 1),
@@ -189,11 +198,13 @@ static void write_tree(const struct tree *tree, struct craft *craft)
 		.chunk_table = TABLE(tree->chunk_table, (size_t)tree->counts[FILES] + 1),
 		.symlink_table = TABLE(link_table, tree->counts[LINKS]),
 		.symlinks = TABLE(links, tree->counts[LINKS]),
-		.uids = TABLE(nobody, 1),
+		.uids = TABLE(&tree->owner, 1),
 		.gids = TABLE(nobody, 1),
 		.modes = TABLE(modes, 1),
 		.names = TABLE(names, tree->line_count),
 		.block_size = tree->block_bytes,
+		.has_devices = true,
+		.devices = TABLE(tree->devices, tree->counts[DEVICES]),
 		.has_options = true,
 		.options = { .mtime_only = true },
 		.has_dir_entries = true,

@@ -117,8 +117,8 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 	damaged = dwarfs_extract_damaged(extract);
 	if (failures == 0 && damaged > 0 && ret != DWARFS_ERR_CANCELLED)
 		return tool_error(
-			"%s: everything was extracted, with defaults for "
-			"attributes that the image does not have (see the warnings)",
+			"%s: everything was extracted, but damaged attributes have "
+			"defaults, and damaged devices are left out (see the warnings)",
 			settings->input);
 	if (ret == DWARFS_ERR_CANCELLED || !settings->continue_on_error || failures == 0)
 		return tool_fail(err, "%s: extraction aborted", settings->input);

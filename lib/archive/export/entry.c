@@ -11,6 +11,7 @@
 #include <archive_entry.h>
 
 #include "archive/export/export.h"
+#include "base/machine/limits.h"
 
 /* Bytes of a path with the slash before it; its names may be shortened. */
 #define MOST_JOLIET 240
@@ -186,6 +187,8 @@ static int set_symlink(struct export_run *run, const char *path, dwarfs_error **
 
 	if (ret < 0 || (ret = check_text(run, target, "a target", err)) < 0)
 		return ret;
+	if (!dw_is_target(strlen(target)))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, DW_BAD_TARGET, strlen(target));
 	if (run->format->most_link > 0 &&
 	    link_bytes(path, target) > run->format->most_link)
 		return refuse_entry(run, "a link with such a long name and target", err);
@@ -252,6 +255,20 @@ static int set_file(struct export_run *run, const char *first, const char **redu
 	return set_holes(run, err);
 }
 
+static int set_device(struct export_run *run, dwarfs_error **err)
+{
+	const uint32_t major = dwarfs_stat_rdev_major(run->stat);
+	const uint32_t minor = dwarfs_stat_rdev_minor(run->stat);
+
+	if (!dw_is_device(major, minor))
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "no device can have the number %" PRIu32 ":%" PRIu32,
+			       major, minor);
+	archive_entry_set_rdevmajor(run->entry, major);
+	archive_entry_set_rdevminor(run->entry, minor);
+	return 0;
+}
+
 static int set_by_type(struct export_run *run, const char *first,
 		       const char **reduced_out, dwarfs_error **err)
 {
@@ -268,10 +285,7 @@ static int set_by_type(struct export_run *run, const char *first,
 	if (S_ISBLK(mode) || S_ISCHR(mode)) {
 		if (run->format->no_devices)
 			return refuse_entry(run, "the numbers of a device", err);
-		archive_entry_set_rdevmajor(run->entry,
-					    dwarfs_stat_rdev_major(run->stat));
-		archive_entry_set_rdevminor(run->entry,
-					    dwarfs_stat_rdev_minor(run->stat));
+		return set_device(run, err);
 	}
 	return 0;
 }

@@ -9,13 +9,14 @@
 #include <sys/stat.h>
 
 #include "archive/import/import.h"
+#include "base/machine/limits.h"
 
 static int set_owner(const struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
 	const la_int64_t uid = archive_entry_uid(job->entry);
 	const la_int64_t gid = archive_entry_gid(job->entry);
 
-	if (uid < 0 || uid > UINT32_MAX || gid < 0 || gid > UINT32_MAX)
+	if (uid < 0 || uid >= DW_NO_ID || gid < 0 || gid >= DW_NO_ID)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "an image cannot hold owner %" PRId64
 			       " and group %" PRId64,
@@ -55,7 +56,7 @@ static int set_device(struct archive_entry *entry, dwarfs_item *item, dwarfs_err
 	const uint64_t major = (uint64_t)archive_entry_rdevmajor(entry);
 	const uint64_t minor = (uint64_t)archive_entry_rdevminor(entry);
 
-	if (major > UINT32_MAX || minor > UINT32_MAX)
+	if (!dw_is_device(major, minor))
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "an image cannot hold device %" PRIu64 ":%" PRIu64, major,
 			       minor);

@@ -472,6 +472,23 @@ static bool check_links(struct checker *checker)
 	return true;
 }
 
+/* Numbers that no system has. */
+static bool check_devices(struct checker *checker)
+{
+	const struct view *view = checker->view;
+
+	for (uint64_t i = 0; i < view->devices.count; i++) {
+		uint64_t device = dw_column_get(&view->devices, view->devices_item, i);
+
+		if (device > UINT32_MAX)
+			return broken(checker,
+				      "the number of device %" PRIu64
+				      " has more than 32 bits",
+				      i);
+	}
+	return true;
+}
+
 /* -- files --------------------------------------------------------------------------- */
 
 static bool check_shared_files(struct checker *checker)
@@ -661,6 +678,7 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	if (check_directories(&checker))
 		check_entry_names(&checker);
 	check_links(&checker);
+	check_devices(&checker);
 	files = check_shared_files(&checker);
 	files = check_chunk_table(&checker) && files;
 	files = check_chunks(&checker) && files;

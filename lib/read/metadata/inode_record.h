@@ -12,6 +12,7 @@
 
 #include <dwarfs/walk.h>
 
+#include "base/machine/limits.h"
 #include "read/metadata/view.h"
 
 #define DW_NS_PER_SEC 1000000000u
@@ -56,13 +57,16 @@ static inline uint32_t dw_record_id(const struct view *view, uint64_t record,
 				    struct column column, uint32_t bit, uint32_t *invalid)
 {
 	uint64_t index = 0;
+	uint32_t id = DW_NO_ID;
 
 	if (column.mask)
 		index = dw_column_get32(&view->inodes, column, record);
 	if (ids->count == 0)
-		return (uint32_t)index;
-	if (index < ids->count)
-		return item.mask ? (uint32_t)dw_column_get32(ids, item, index) : 0;
+		id = (uint32_t)index;
+	else if (index < ids->count)
+		id = item.mask ? (uint32_t)dw_column_get32(ids, item, index) : 0;
+	if (id != DW_NO_ID)
+		return id;
 	*invalid |= bit;
 	return DW_NOBODY;
 }
@@ -127,7 +131,9 @@ static inline void dw_record_times(const struct view *view, uint64_t record,
 			stat->invalid |= DWARFS_ATTRIBUTE_ATIME | DWARFS_ATTRIBUTE_CTIME;
 	}
 	if (view->bad_times)
-		stat->invalid |= DWARFS_ATTRIBUTE_TIMES;
+		stat->invalid |= view->has_btime ? DWARFS_ATTRIBUTE_TIMES
+						 : DWARFS_ATTRIBUTE_TIMES &
+							   ~DWARFS_ATTRIBUTE_BTIME;
 }
 
 #endif

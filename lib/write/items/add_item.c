@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/machine/limits.h"
 #include "format/metadata.h"
 #include "os/file_io.h"
 #include "write/items/assembly.h"
@@ -120,6 +121,21 @@ static int add_item_times(struct assembly *assembly, const dwarfs_item *item,
 	return add_times(assembly, record, &times, err);
 }
 
+/* Values that every reader of the image would refuse. */
+static int check_numbers(const dwarfs_item *item, dwarfs_error **err)
+{
+	if (item->uid == DW_NO_ID || item->gid == DW_NO_ID)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "an image cannot hold owner %" PRIu32
+			       " and group %" PRIu32,
+			       item->uid, item->gid);
+	if (dw_class_of_mode(item->mode) == CLASS_DEV && item->device > UINT32_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "the number of a device has at most 12 bits for the major "
+			       "and 20 for the minor one");
+	return 0;
+}
+
 static int make_record(struct assembly *assembly, const dwarfs_item *item,
 		       struct record *record, dwarfs_error **err)
 {
@@ -136,6 +152,8 @@ static int make_record(struct assembly *assembly, const dwarfs_item *item,
 		.xattrs = NO_XATTRS,
 		.times = NO_TIMES,
 	};
+	if ((ret = check_numbers(item, err)) < 0)
+		return ret;
 	if (class == CLASS_LNK && item->text.size == 0)
 		return dw_fail(err, DWARFS_ERR_INVALID, "a symbolic link needs a target");
 	if (class == CLASS_LNK &&

@@ -87,11 +87,37 @@ static void stored_sizes_are_used_where_they_can_be_true(void **state)
 	}
 }
 
+/* Owners that no system has; and times that are not stored are not invalid. */
+static void invalid_attributes_are_told(void **state)
+{
+	static const uint32_t owners[] = { 1000, UINT32_MAX };
+	auto_craft struct craft craft = { 0 };
+	struct freeze_metadata metadata = tree();
+	auto_test_image dwarfs_image *image = NULL;
+	dwarfs_stat *stat = NULL;
+
+	metadata.uids.data = metadata.gids.data = owners;
+	metadata.options.has_time_resolution_sec = true;
+	metadata.options.time_resolution_sec = 0;
+	image = open_metadata(&craft, &metadata);
+	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(4), stat, NULL), 0);
+	assert_int_equal(dwarfs_stat_uid(stat), 65534);
+	assert_int_equal(dwarfs_stat_gid(stat), 1000);
+	assert_int_equal(dwarfs_stat_invalid(stat),
+			 DWARFS_ATTRIBUTE_UID | DWARFS_ATTRIBUTE_ATIME |
+				 DWARFS_ATTRIBUTE_MTIME | DWARFS_ATTRIBUTE_CTIME);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(5), stat, NULL), 0);
+	assert_int_equal(dwarfs_stat_gid(stat), 65534);
+	dwarfs_stat_free(stat);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attributes_are_right),
 		cmocka_unit_test(links_are_counted_where_they_are_not_stored),
+		cmocka_unit_test(invalid_attributes_are_told),
 		cmocka_unit_test(stored_sizes_are_used_where_they_can_be_true),
 	};
 
