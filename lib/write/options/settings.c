@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/machine/limits.h"
 #include "write/builder.h"
 #include "write/categorize/categorize.h"
 #include "write/items/assembly.h"
@@ -179,10 +180,15 @@ static int check_set_time(const struct build_options *options, dwarfs_error **er
 
 int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err)
 {
-	int ret = check_set_time(&builder->options, err);
+	const struct build_options *options = &builder->options;
+	int ret = check_set_time(options, err);
 
 	if (ret < 0)
 		return ret;
+	if ((options->set_uid && options->uid == DW_NO_ID) ||
+	    (options->set_gid && options->gid == DW_NO_ID))
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "no user or group can have the number %" PRIu32, DW_NO_ID);
 	apply_level(builder);
 	return resolve_settings(builder, err);
 }
