@@ -26,7 +26,9 @@ enum dwarfs_image_use {
 	 * part is needed stays whole. */
 	DWARFS_KEEP_BLOCKS,
 	/** Use the image as a directory: its files are ordered, deduplicated and compressed
-	 * anew. */
+	 * anew. One that cannot be read is an error of dwarfs_builder_write(), unless the image
+	 * was opened with DWARFS_VERIFY_NO_BLOCKS: then it is counted
+	 * (DWARFS_COUNT_ERRORS) and stored empty. */
 	DWARFS_REPACK,
 };
 

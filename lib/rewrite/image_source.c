@@ -17,6 +17,8 @@
 #include "rewrite/image_source.h"
 #include "write/items/assembly.h"
 
+#define CHECK_PIECE_BYTES (UINT32_C(1) << 16)
+
 struct source {
 	dwarfs_image *image;
 	dwarfs_image *verified; /* the same, for contents: see open_verified() */
@@ -86,6 +88,30 @@ static int next_data(void *file, uint64_t from, uint64_t end, uint64_t *start_ou
 	*start_out = ret < 0 || start > end ? end : start;
 	*end_out = stop < end ? stop : end;
 	return 0;
+}
+
+/* Read a file for the error that its reading gives: the other operations return none. */
+static int check_file(void *user, uint32_t inode, dwarfs_error **err)
+{
+	const struct source *source = user;
+	auto_free uint8_t *piece = dw_malloc(CHECK_PIECE_BYTES);
+	dwarfs_file *file = NULL;
+	uint64_t at = 0;
+	size_t got;
+	int ret;
+
+	if (!piece)
+		return dw_fail_nomem(err);
+	ret = dwarfs_file_open(source->verified, (dwarfs_inode){ inode }, &file, err);
+	do {
+		got = 0;
+		if (ret == 0)
+			ret = dwarfs_file_read(file, piece, CHECK_PIECE_BYTES, at, &got,
+					       err);
+		at += got;
+	} while (ret == 0 && got > 0);
+	dwarfs_file_free(file);
+	return ret;
 }
 
 static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out,
@@ -511,6 +537,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.read_at = read_at,
 		.next_data = next_data,
 		.close_file = close_file,
+		.check_file = check_file,
 		.chunk = get_chunk,
 		.load_block = load_block,
 		.block_bytes = get_block_bytes,

@@ -63,6 +63,23 @@ const struct image_file *dw_image_file_of(const struct build_run *run,
 	return &assembly->image_files[assembly->records[inode->record].source];
 }
 
+int dw_image_file_unreadable(const struct build_run *run, const struct tree_inode *inode,
+			     dwarfs_error **err)
+{
+	const struct image_file *file = dw_image_file_of(run, inode);
+	const struct source_image *image =
+		file ? run->assembly->images[file->image] : NULL;
+	int ret;
+
+	if (!image || image->is_lenient)
+		return 0;
+	ret = image->ops->check_file(image->user, file->inode, err);
+	if (ret == 0)
+		ret = dw_fail(err, DWARFS_ERR_IO, "inode %" PRIu32 " cannot be read",
+			      file->inode);
+	return dw_explain(err, ret, "'%s'", image->name);
+}
+
 const struct image_file *dw_kept_file_of(const struct build_run *run,
 					 const struct tree_inode *inode)
 {

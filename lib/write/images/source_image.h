@@ -50,6 +50,9 @@ struct source_image_ops {
 			 uint64_t *end_out);
 	void (*close_file)(void *file);
 
+	/* The error of reading a file by its inode; 0 if it can be read. */
+	int (*check_file)(void *user, uint32_t inode, dwarfs_error **err);
+
 	/* A chunk by its number. */
 	int (*chunk)(void *user, uint64_t number, struct source_chunk *chunk_out,
 		     dwarfs_error **err);

@@ -338,6 +338,8 @@ static int finish_batch(void *shared, void *pointer, dwarfs_error **err)
 
 		if ((ret = dw_tree_path(stage->tree, inode->entry, &path, err)) < 0)
 			return ret;
+		if ((ret = dw_image_file_unreadable(stage->run, inode, err)) < 0)
+			return dw_explain(err, ret, "'%s'", (const char *)path.data);
 		dw_build_complain(stage->run, (const char *)path.data, failure->errnum,
 				  "cannot read", "creating empty inode");
 	}

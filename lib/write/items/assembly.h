@@ -131,6 +131,11 @@ const struct image_file *dw_image_file_of(const struct build_run *run,
 const struct image_file *dw_kept_file_of(const struct build_run *run,
 					 const struct tree_inode *inode);
 
+/* Whether a file that cannot be read ends the run: one of an image does, unless damage of the
+ * image is accepted. 0, or the error of the image. */
+int dw_image_file_unreadable(const struct build_run *run, const struct tree_inode *inode,
+			     dwarfs_error **err);
+
 /* -- nodes --------------------------------------------------------------------------- */
 
 static inline struct span dw_assembly_name(const struct assembly *assembly, uint32_t node)

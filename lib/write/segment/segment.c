@@ -12,6 +12,7 @@
 
 #include "write/digests/digests.h"
 #include "write/images/kept_blocks.h"
+#include "write/items/assembly.h"
 #include "write/segment/density.h"
 #include "write/segment/gatherer.h"
 #include "write/segment/kept_anchors.h"
@@ -346,6 +347,10 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	}
 	if (storing.errnum == ENOMEM)
 		return dw_fail_nomem(err);
+	if (storing.errnum &&
+	    (ret = dw_image_file_unreadable(
+		     segmenter->run, &tree->inodes[storing.content->inode], err)) < 0)
+		return dw_explain(err, ret, "'%s'", segmenter->run->progress.path);
 	if (storing.digests &&
 	    (ret = dw_digests_set_hashed(storing.digests, fragment->content, err)) < 0)
 		return ret;

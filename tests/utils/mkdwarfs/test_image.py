@@ -193,14 +193,19 @@ class Append(Images):
         data = bytearray(read(old))
         data[64 + 5000] ^= 1
         damaged = self.write("damaged", data)
-        for words in ([], ["--repack"]):
-            result = run("MKDWARFS", "-i", damaged, "-i", new, "-o", self.path("x"), "-l1", *words,
-                         "--no-progress")
-            if words:  # as a directory with files that cannot be read
-                self.assertIn(result.code, (1, 2), result.err)
-            else:
-                self.expect(result, 1, "section 0 (BLOCK)")
-                self.assertFalse(os.path.exists(self.path("x")))
+        for words in ([], ["--repack"], ["--repack", "--file-hash=none", "--order=none"],
+                      ["--repack", "--dry-run"]):
+            with self.subTest(words=words):
+                self.refuse([damaged, new], *words, says="section 0 (BLOCK)")
+
+    def test_a_damaged_image_is_not_replaced(self):
+        image = self.make("old", [self.directory("a", **{f"file{number}": NOISE[number * 9000:][:9000]
+                                                         for number in range(4)})], "-S12")
+        data = bytearray(read(image))
+        data[2 * (HEADER + 4096) + HEADER + 100] ^= 1
+        self.write("old", data)
+        self.make("old", [image], "--repack", code=1, says=["section 2 (BLOCK)"])
+        self.assertEqual(read(image), data)
 
 
 class Merge(Images):
