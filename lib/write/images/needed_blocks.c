@@ -284,6 +284,19 @@ static const struct image_file *file_in(const struct build_run *run,
 	return file->image == image ? file : NULL;
 }
 
+/* Whether contents in sparse blocks can be stored anew. Of an image whose damage is accepted,
+ * those that cannot be decompressed stay in their blocks, which are copied. */
+static int can_move(const struct source_image *image, const struct image_file *file,
+		    const uint8_t *is_sparse, dwarfs_error **err)
+{
+	int ret = has_sparse_block(image, file, is_sparse, err);
+
+	if (ret <= 0 || !image->is_lenient)
+		return ret;
+	ret = image->ops->check_file(image->user, file->inode, NULL);
+	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : ret == 0;
+}
+
 /* Let contents in blocks of which too much is not needed be stored anew; *moved_out is how
  * many they are. */
 static int move_contents(const struct build_run *run, const struct tree *tree,
@@ -314,7 +327,7 @@ static int move_contents(const struct build_run *run, const struct tree *tree,
 		const struct image_file *file = file_in(run, tree, content, number);
 		struct fragment *fragment;
 
-		if (!file || (ret = has_sparse_block(image, file, is_sparse, err)) == 0)
+		if (!file || (ret = can_move(image, file, is_sparse, err)) == 0)
 			continue;
 		fragment = &contents->fragments[content->first_fragment];
 		if (ret < 0 || (ret = find_new_stream(contents, image, file,

@@ -413,6 +413,17 @@ class Damaged(rewritten.Case):
                 self.assertEqual(self.readable(new), self.left)
                 self.assertEqual(blocks_of(new)[0], blocks_of(self.damaged)[0])
 
+    def test_damaged_contents_are_not_stored_anew(self):
+        name = next(name for name in self.good if name not in self.left)
+        others = [name for name in self.left if name.startswith("noise")][:3]
+        words = [word for other in others for word in ("-F", f"- {other}")]
+        new = self.make("new", [self.damaged], "--no-check", "--rebuild-metadata",
+                        "--max-unused=0", *words)
+        self.expect(run("DWARFSCK", "--cat", name, "--no-check", new), 1)
+        self.assertEqual(self.listing(new)[name][4:6], self.listing(self.image)[name][4:6])
+        self.assertEqual(self.readable(new), {name: data for name, data in self.left.items()
+                                              if name not in others})
+
     def test_the_block_size_of_damaged_blocks_stays(self):
         self.make("new", [self.damaged], "--no-check", "--change-block-size", "-S14", code=1)
         self.assertFalse(os.path.exists(self.path("new")))
