@@ -790,7 +790,10 @@ DWARFS_API void dwarfs_builder_set_hardlink_table(dwarfs_builder *builder, bool 
 /** Write a section index (default), or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_section_index(dwarfs_builder *builder, bool write);
 
-/** Store when the image was made (default), or not. Threads: one. Since 0.1. */
+/** Store when the image was made (default), or not. Of an image with entries of other images
+ * (dwarfs_builder_add_image()) this is the time of the oldest of these, so that no contents are
+ * older; it is not stored if one of them has none, or if one is of another program and there is
+ * no metadata_version_history. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_create_timestamp(dwarfs_builder *builder, bool store);
 
 /** Write a history (default), or not. Threads: one. Since 0.1. */

@@ -85,8 +85,12 @@ enum dwarfs_base_trust {
  * with them are taken over, and other new data refers to these blocks where it repeats them.
  *
  * Files that are not found by path, size and time are compared with those of the base by
- * size and hash, as files of inputs are. Times are compared as exactly as the base has them; a
- * file that changed while the base was made, or shortly before, is read.
+ * size and hash, as files of inputs are. Times are compared as exactly as the base has them. A
+ * file is read if it changed after the base was made, or less than a step of the times of the
+ * base before, at least two seconds; and if it is not known when the data of the base were
+ * read: the base has no time (dwarfs_image_created_on()), or it or an image that it comes from
+ * is of another program. The times of the base must be those of the files, not of
+ * dwarfs_builder_set_time().
  *
  * @param builder  a builder that has not run yet and has no directory; its inputs are those
  *                 of dwarfs_builder_add_tree() and the like. May have several bases

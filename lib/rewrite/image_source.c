@@ -15,6 +15,7 @@
 #include "read/file.h"
 #include "rewrite/block_facts.h"
 #include "rewrite/image_source.h"
+#include "rewrite/versions.h"
 #include "write/items/assembly.h"
 
 #define CHECK_PIECE_BYTES (UINT32_C(1) << 16)
@@ -529,6 +530,24 @@ static int load_metadata_codec(const dwarfs_image *image, struct source_image *t
 	return ret;
 }
 
+/* Other writers say when they wrote the metadata, which may be long after the data of files
+ * were read. This one says the earliest time of the images that data come from. */
+static int load_times(const dwarfs_image *image, struct source_image *to,
+		      dwarfs_error **err)
+{
+	const struct view *view = image->view;
+	bool are_own;
+	int ret = dw_versions_are_own(image, &are_own, err);
+
+	if (ret < 0)
+		return ret;
+	to->created = view->has_create_timestamp && view->create_timestamp <= INT64_MAX
+			      ? (int64_t)view->create_timestamp
+			      : INT64_MAX;
+	to->made = are_own ? to->created : INT64_MAX;
+	return 0;
+}
+
 int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_blocks,
 		       struct source_image **source_out, dwarfs_error **err)
 {
@@ -566,10 +585,8 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->block_bits = bits_of(image->view->block_size);
 	to->block_count = image->block_count;
 	to->is_lenient = image->trusts_blocks;
-	to->made = image->view->has_create_timestamp &&
-				   image->view->create_timestamp <= INT64_MAX
-			   ? (int64_t)image->view->create_timestamp
-			   : INT64_MAX;
+	if ((ret = load_times(image, to, err)) < 0)
+		return ret;
 	to->time_step = dwarfs_image_time_resolution_ns(image);
 	to->file_count = dw_view_class_count(image->view, CLASS_REG);
 	if (!(to->name = dw_strdup(name ? name : "image")))

@@ -198,3 +198,24 @@ int dw_versions_load(const dwarfs_image *image, struct source_image *to,
 		return dw_fail_nomem(err);
 	return add_own_version(image, to, err);
 }
+
+int dw_versions_are_own(const dwarfs_image *image, bool *own_out, dwarfs_error **err)
+{
+	struct source_image list = { 0 };
+	int ret = load_history(&image->view->frozen, &list, NULL);
+	bool is_own = ret == 0;
+
+	if (ret != DWARFS_ERR_NOMEM)
+		ret = add_own_version(image, &list, err);
+	else
+		dw_fail_nomem(err);
+	for (size_t i = 0; i < list.version_count; i++) {
+		const char *text = list.versions[i].dwarfs_version;
+
+		is_own &= text &&
+			  strncmp(text, DW_WRITER_NAME, strlen(DW_WRITER_NAME)) == 0;
+	}
+	dw_source_image_free_versions(&list);
+	*own_out = is_own;
+	return ret;
+}

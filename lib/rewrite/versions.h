@@ -14,4 +14,7 @@
 int dw_versions_load(const dwarfs_image *image, struct source_image *to,
 		     dwarfs_error **err);
 
+/* Whether this library, in any version, made the metadata and all that it was made from. */
+int dw_versions_are_own(const dwarfs_image *image, bool *own_out, dwarfs_error **err);
+
 #endif

@@ -48,6 +48,29 @@ static int pack_metadata(struct build *build, const struct codec_spec *codec,
 		&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
 }
 
+/* When the image was made: the oldest time of the images that entries come from, so that data
+ * of files were read at that time or later. False: it is not stored, or not known. */
+static bool find_create_timestamp(const struct build *build, uint64_t *seconds_out)
+{
+	const struct build_options *options = build->run.options;
+	const struct assembly *assembly = build->run.assembly;
+
+	*seconds_out = build->now;
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		if (image->is_base)
+			continue;
+		/* The history of versions tells that another writer made the time. */
+		if (image->created == INT64_MAX ||
+		    (image->made == INT64_MAX && !options->version_history))
+			return false;
+		if ((uint64_t)image->created < *seconds_out)
+			*seconds_out = (uint64_t)image->created;
+	}
+	return options->create_timestamp;
+}
+
 int dw_build_metadata(struct build *build, dwarfs_error **err)
 {
 	struct metadata_input input = {
@@ -57,13 +80,13 @@ int dw_build_metadata(struct build *build, dwarfs_error **err)
 		.chunks = &build->chunks,
 		.block_streams = &build->block_streams,
 		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
-		.has_create_timestamp = build->run.options->create_timestamp,
-		.create_timestamp = build->now,
 	};
 	auto_buffer struct buffer schema = { 0 }, data = { 0 };
 	struct codec_spec codec;
 	int ret;
 
+	input.has_create_timestamp =
+		find_create_timestamp(build, &input.create_timestamp);
 	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
 		    0 ||
 	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)

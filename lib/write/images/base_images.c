@@ -65,9 +65,12 @@ static int use_file(struct assembly *assembly, uint32_t image,
 	return 0;
 }
 
+/* Some file systems store times in steps of two seconds. */
+#define LEAST_STEP_SECONDS 2
+
 /*
  * Whether the base has a time, as exactly as it stores times. A time that is not over when the
- * base was made says nothing: the file may have changed again within it.
+ * data of the base were read says nothing: the file may have changed again within it.
  */
 static bool is_same_time(const struct source_image *base, const struct source_file *file,
 			 const struct tree_inode *inode)
@@ -76,9 +79,10 @@ static bool is_same_time(const struct source_image *base, const struct source_fi
 	int64_t seconds = (int64_t)(step / DW_NS_PER_SECOND), rest;
 	uint32_t ns = inode->mtime_ns;
 
-	if (step == 0 || (seconds > 1 && base->made == INT64_MAX) ||
-	    (base->made != INT64_MAX &&
-	     file->mtime > base->made - (seconds > 0 ? seconds : 1)))
+	if (step == 0 || base->made == INT64_MAX ||
+	    file->mtime >
+		    base->made -
+			    (seconds > LEAST_STEP_SECONDS ? seconds : LEAST_STEP_SECONDS))
 		return false;
 	if (seconds == 0)
 		return file->mtime == inode->mtime &&

@@ -9,6 +9,13 @@ void dw_stored_section_free(struct stored_section *section)
 	dw_buffer_free(&section->payload);
 }
 
+void dw_source_image_free_versions(struct source_image *image)
+{
+	for (size_t i = 0; i < image->version_count; i++)
+		dw_free(image->versions[i].dwarfs_version);
+	dw_free(image->versions);
+}
+
 void dw_source_image_free(struct source_image *image)
 {
 	if (!image)
@@ -16,9 +23,7 @@ void dw_source_image_free(struct source_image *image)
 	for (size_t i = 0; i < image->section_count; i++)
 		dw_stored_section_free(&image->sections[i]);
 	dw_free(image->sections);
-	for (size_t i = 0; i < image->version_count; i++)
-		dw_free(image->versions[i].dwarfs_version);
-	dw_free(image->versions);
+	dw_source_image_free_versions(image);
 	dw_free(image->blocks);
 	dw_free(image->name);
 	image->ops->release(image->user);

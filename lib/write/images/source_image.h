@@ -102,6 +102,9 @@ struct source_block {
 	enum block_action action;
 };
 
+/* What dwarfs_version of an image of this library begins with. */
+#define DW_WRITER_NAME "libdwarfs v"
+
 /* What made the metadata of an image, for metadata_version_history. */
 struct source_version {
 	uint32_t major, minor;
@@ -122,7 +125,8 @@ struct source_image {
 	bool trusts_times; /* of a base: files of equal path, size and time are equal */
 	bool packs_metadata; /* its metadata is compressed */
 	uint64_t time_step;  /* of its times, in nanoseconds */
-	int64_t made;	     /* when it was made, in seconds; INT64_MAX: not known */
+	int64_t created; /* when it was made, in seconds; INT64_MAX: it does not say */
+	int64_t made;	 /* its data were read then or later; INT64_MAX: not known */
 	uint32_t file_count; /* regular files */
 	bool keeps_blocks;   /* else its files are as any others: ordered, segmented and
 				compressed anew */
@@ -141,6 +145,7 @@ struct source_image {
 
 /* Frees the image and its user data; NULL is accepted. */
 void dw_source_image_free(struct source_image *image);
+void dw_source_image_free_versions(struct source_image *image);
 static inline void dw_cleanup_source_image(struct source_image **image)
 {
 	dw_source_image_free(*image);

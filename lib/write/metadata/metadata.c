@@ -12,8 +12,6 @@
 #include "write/items/assembly.h"
 #include "write/metadata/tables.h"
 
-#define WRITER_NAME "libdwarfs v"
-
 void dw_tables_free(struct tables *tables)
 {
 	dw_free(tables->inode_of);
@@ -177,7 +175,7 @@ int dw_metadata(const struct metadata_input *input, struct buffer *schema_out,
 		tables.packing.chunk_table = tables.packing.directories = true;
 	if ((ret = fill_tables(&tables, err)) < 0)
 		return ret;
-	snprintf(version, sizeof(version), WRITER_NAME "%s", dwarfs_version_string());
+	snprintf(version, sizeof(version), DW_WRITER_NAME "%s", dwarfs_version_string());
 	fill_facts(&tables, version);
 	return dw_freeze(&tables.out, input->compressed, schema_out, data_out, err);
 }

@@ -473,7 +473,26 @@ class Bases(Images):
         """Of files that are older than the base."""
         for name in ("same", "changed", "gone", "d/moved"):
             os.utime(os.path.join(self.tree, name), (1000, 1000))
-        self.base = self.make("base", [self.tree])
+        self.base = self.path("base")
+        self.expect(run("MKDWARFS", "-i", self.tree, "-o", self.base, "-f", "-l1",
+                        "--no-progress"), 0)
+
+    def test_a_rebuilt_base_is_not_newer_than_its_data(self):
+        base, tree = self.path("base"), self.directory("twice", f=b"AAAA\n")
+        self.expect(run("MKDWARFS", "-i", tree, "-o", base, "-l1", "-f", "--no-progress"), 0)
+        times = os.stat(tree + "/f")
+        self.directory("twice", f=b"BBBB\n")
+        os.utime(tree + "/f", ns=(times.st_atime_ns, times.st_mtime_ns))
+        for words in (["--rebuild-metadata"], ["--repack"], ["--change-block-size"],
+                      ["--rebuild-metadata", "--time-resolution=10s"],
+                      ["--rebuild-metadata", "--no-metadata-version-history"]):
+            with self.subTest(words=words):
+                new = self.path("rebuilt")
+                self.expect(run("MKDWARFS", "-i", base, "-o", new, "-l1", "-f", "--no-progress",
+                                *words), 0)
+                self.assertEqual(self.info(new)["created_on"], self.info(base)["created_on"])
+                snapshot = self.make("snapshot", [tree], "--base", new)
+                self.assertEqual(run("DWARFSCK", "--cat", "f", snapshot).raw, b"BBBB\n")
 
     def test_files_of_equal_time_are_not_read(self):
         self.age()

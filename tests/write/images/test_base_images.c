@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "format/section.h"
+#include "read/image.h"
 #include "support/made_image.h"
 
 #define BIG_BYTES 10000
@@ -88,12 +89,89 @@ static void nothing_is_taken_over_that_is_not_needed(void **state)
 	made_expect(&made, "other", other, BIG_BYTES);
 }
 
+/* A base that tells when its data were read: long after the time of its files. */
+static void make_dated_base(struct made_image *made)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+
+	make_base(made); /* fills the arrays */
+	made_image_free(made);
+	dwarfs_builder_set_create_timestamp(builder, true);
+	made_add(builder, "big", big, BIG_BYTES);
+	made_finish(builder, made);
+}
+
+/* Whether the contents of the base are taken for those of a file of equal time. */
+static bool is_trusted(const struct made_image *base)
+{
+	auto_made_builder dwarfs_builder *builder =
+		builder_with(base, DWARFS_BASE_TRUST_TIMES);
+	auto_made struct made_image made = { 0 };
+	bool is_trusted;
+
+	made_add(builder, "big", other, BIG_BYTES);
+	made_finish(builder, &made);
+	is_trusted = uses_base(&made, base);
+	made_expect(&made, "big", is_trusted ? big : other, BIG_BYTES);
+	return is_trusted;
+}
+
+static dwarfs_builder *rebuilder(bool has_versions)
+{
+	dwarfs_builder *builder = made_builder();
+
+	dwarfs_builder_set_create_timestamp(builder, true);
+	dwarfs_builder_set_version_history(builder, has_versions);
+	return builder;
+}
+
+/* Without the time when its data were read, or with one of another program. */
+static void a_base_of_unknown_age_is_not_trusted(void **state)
+{
+	auto_made struct made_image none = { 0 }, dated = { 0 }, of_none = { 0 };
+	auto_made_builder dwarfs_builder *builder = rebuilder(true);
+	int64_t seconds;
+
+	make_base(&none);
+	assert_false(is_trusted(&none));
+	assert_int_equal(
+		made_rewrite(&none, DWARFS_REWRITE_REBUILD, builder, &of_none, NULL), 0);
+	made_open(&of_none, DWARFS_VERIFY_EAGER);
+	assert_false(dwarfs_image_created_on(of_none.image, &seconds));
+	assert_false(is_trusted(&of_none));
+	make_dated_base(&dated);
+	assert_true(is_trusted(&dated));
+}
+
+/* The time of an image that is made from others is the oldest of them. */
+static void a_rebuilt_base_is_as_old_as_its_data(void **state)
+{
+	auto_made struct made_image base = { 0 };
+	int64_t old, seconds;
+
+	make_dated_base(&base);
+	assert_true(dwarfs_image_created_on(base.image, &old));
+	base.image->view->create_timestamp = 1; /* a second after the time of the file */
+	for (int i = 0; i < 2; i++) {
+		auto_made_builder dwarfs_builder *builder = rebuilder(i == 1);
+		auto_made struct made_image made = { 0 };
+
+		assert_int_equal(
+			made_rewrite(&base, DWARFS_REWRITE_REBUILD, builder, &made, NULL),
+			0);
+		made_open(&made, DWARFS_VERIFY_EAGER);
+		assert_true(dwarfs_image_created_on(made.image, &seconds));
+		assert_int_equal(seconds, 1);
+		assert_false(is_trusted(&made));
+	}
+}
+
 /* Path, size and time are the same, the bytes are not. */
 static void times_are_trusted_only_if_wanted(void **state)
 {
 	auto_made struct made_image base = { 0 };
 
-	make_base(&base);
+	make_dated_base(&base);
 	for (int trust = 0; trust < 2; trust++) {
 		auto_made_builder dwarfs_builder *builder = builder_with(
 			&base, trust ? DWARFS_BASE_TRUST_TIMES : DWARFS_BASE_TRUST_NONE);
@@ -111,7 +189,7 @@ static void another_time_is_not_trusted(void **state)
 	auto_made_builder dwarfs_builder *builder = NULL;
 	dwarfs_item *item = NULL;
 
-	make_base(&base);
+	make_dated_base(&base);
 	builder = builder_with(&base, DWARFS_BASE_TRUST_TIMES);
 	assert_int_equal(dwarfs_item_new(0100644, &item, NULL), 0);
 	dwarfs_item_set_time(item, DWARFS_MTIME, 5, 0);
@@ -129,6 +207,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_taken_over_that_is_not_needed),
 		cmocka_unit_test(times_are_trusted_only_if_wanted),
 		cmocka_unit_test(another_time_is_not_trusted),
+		cmocka_unit_test(a_base_of_unknown_age_is_not_trusted),
+		cmocka_unit_test(a_rebuilt_base_is_as_old_as_its_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
