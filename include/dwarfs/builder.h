@@ -609,8 +609,9 @@ DWARFS_API void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store);
 /** Store fifos and sockets, or leave them out (default). Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_specials(dwarfs_builder *builder, bool store);
 
-/** Store holes as holes (default), or as zeros, for readers before version 0.14. Threads:
- * one. Since 0.1. */
+/** Store holes as holes (default), or as zeros, for readers before version 0.14. Images whose
+ * blocks are taken over keep their holes: with such ones, dwarfs_builder_write() returns
+ * DWARFS_ERR_INVALID. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_sparse_files(dwarfs_builder *builder, bool store);
 
 /** Give all entries one owner; by default they keep theirs. Threads: one. Since 0.1. */

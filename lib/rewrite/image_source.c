@@ -587,6 +587,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->is_lenient = image->trusts_blocks;
 	if ((ret = load_times(image, to, err)) < 0)
 		return ret;
+	to->has_holes = image->view->has_holes;
 	to->time_step = dwarfs_image_time_resolution_ns(image);
 	to->file_count = dw_view_class_count(image->view, CLASS_REG);
 	if (!(to->name = dw_strdup(name ? name : "image")))

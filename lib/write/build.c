@@ -370,7 +370,9 @@ static int run_stages(struct build *build, dwarfs_error **err)
 {
 	int ret;
 
-	if ((ret = run_scan(build, err)) < 0 || (ret = run_inspection(build, err)) < 0 ||
+	if ((ret = dw_assembly_check_holes(build->run.assembly, build->run.options,
+					   err)) < 0 ||
+	    (ret = run_scan(build, err)) < 0 || (ret = run_inspection(build, err)) < 0 ||
 	    (ret = dw_build_user_header(build, err)) < 0 ||
 	    (ret = write_blocks(build, err)) < 0 ||
 	    (ret = dw_build_metadata(build, err)) < 0 ||

@@ -41,6 +41,21 @@ void dw_assembly_free_images(struct assembly *assembly)
 	dw_free(assembly->image_files);
 }
 
+int dw_assembly_check_holes(const struct assembly *assembly,
+			    const struct build_options *options, dwarfs_error **err)
+{
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		if (!options->sparse_files && image->has_holes && image->keeps_blocks)
+			return dw_fail(err, DWARFS_ERR_INVALID,
+				       "'%s': cannot disable sparse files when the input "
+				       "filesystem uses them and its blocks are kept",
+				       image->name);
+	}
+	return 0;
+}
+
 uint32_t dw_assembly_block_bits(const struct assembly *assembly)
 {
 	uint32_t bits = 0;

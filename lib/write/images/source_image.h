@@ -128,6 +128,7 @@ struct source_image {
 	int64_t created; /* when it was made, in seconds; INT64_MAX: it does not say */
 	int64_t made;	 /* its data were read then or later; INT64_MAX: not known */
 	uint32_t file_count; /* regular files */
+	bool has_holes;	     /* some of them */
 	bool keeps_blocks;   /* else its files are as any others: ordered, segmented and
 				compressed anew */
 	bool changes_block_size; /* to that of the builder; all blocks are compressed again */

@@ -272,8 +272,16 @@ class Refused(rewritten.Case):
         sparse = tap.data("images", "v0.15.3", "default.dwarfs")
         self.refuse([sparse], "--rebuild-metadata", "--no-sparse-files",
                     says="cannot disable sparse files")
-        self.make("new", [tap.data("images", "data.dwarfs")], "--rebuild-metadata",
-                  "--no-sparse-files")
+        whole = tap.data("images", "data.dwarfs")
+        self.make("new", [whole], "--rebuild-metadata", "--no-sparse-files")
+        more = self.tree()
+        for inputs, words in (([sparse], []), ([sparse, more], []), ([whole, sparse], []),
+                              ([sparse], ["-F", "- *.x"]), ([sparse], ["--max-unused=0"]),
+                              ([more], ["--base", sparse])):
+            self.refuse(inputs, "--no-sparse-files", *words, says="cannot disable sparse files")
+        new = self.make("new", [sparse], "--no-sparse-files", "--repack")
+        self.assertNotIn("sparsefiles", self.info(new)["features"])
+        self.make("new", [whole, more], "--no-sparse-files")
 
     def test_modes_that_exclude_each_other(self):
         image = tap.data("images", "data.dwarfs")
