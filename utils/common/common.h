@@ -181,6 +181,7 @@ void tool_list_free(struct tool_list *list);
 struct tool_args {
 	const struct tool_option *option; /* just returned */
 	const char *value;		  /* its argument, or NULL */
+	const char *word; /* with a long option without an argument: its text */
 	int argc;
 	char **argv;
 	const struct tool_option *options;

@@ -131,6 +131,7 @@ int tool_args_next(struct tool_args *args)
 				     : find_letter(args, found);
 	args->option = option;
 	args->value = optarg;
+	args->word = args->argv[optind - 1];
 	return option->id;
 }
 

@@ -163,6 +163,18 @@ static int set_attributes(dwarfs_builder *builder, const struct settings *s)
 	return 0;
 }
 
+static bool is_listed(const struct tool_list *list, const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < list->count; i++) {
+		if (list->items[i] == word) /* this one, not an equal text */
+			return true;
+	}
+	return false;
+}
+
+/* A dry run has the size of the image only if it records the same command line. */
 static int set_history(dwarfs_builder *builder, const struct settings *s, char **argv)
 {
 	auto_handle(dwarfs_error) *err = NULL;
@@ -173,7 +185,8 @@ static int set_history(dwarfs_builder *builder, const struct settings *s, char *
 	if (s->no_history_command_line)
 		return 0;
 	for (; *argv; argv++) {
-		if (dwarfs_builder_add_history_argument(builder, *argv, &err) < 0)
+		if (!is_listed(&s->dry_run_words, *argv) &&
+		    dwarfs_builder_add_history_argument(builder, *argv, &err) < 0)
 			return tool_fail(err, NULL);
 	}
 	return 0;

@@ -61,6 +61,8 @@ struct settings {
 	const char *output;
 	bool force;
 	bool dry_run;
+	struct tool_list
+		dry_run_words; /* of the command line, which the history leaves out */
 	bool no_sync;
 	uint64_t level;
 	uint64_t block_bits;

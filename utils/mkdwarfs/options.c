@@ -344,6 +344,9 @@ static int read_options(struct settings *settings, struct tool_args *args)
 			return show_help(id);
 		if (tool_option_set(args->option, args->value, settings))
 			return SETTINGS_BAD;
+		if (strcmp(args->option->name, "dry-run") == 0 &&
+		    tool_list_add(&settings->dry_run_words, args->word))
+			return SETTINGS_BAD;
 	}
 	if ((stray = tool_args_positional(args))) {
 		tool_error("unrecognized argument '%s'", stray);
@@ -388,4 +391,5 @@ void settings_free(struct settings *settings)
 	free(settings->choices);
 	tool_list_free(&settings->inputs);
 	tool_list_free(&settings->bases);
+	tool_list_free(&settings->dry_run_words);
 }

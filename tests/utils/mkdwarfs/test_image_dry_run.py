@@ -116,6 +116,17 @@ class DryRun(rewritten.Case):
                          [(number, len(block) - 64)
                           for number, block in enumerate(blocks_of(self.old))])
 
+    def test_with_the_command_line_in_the_history(self):
+        tree, made = self.path("tree"), self.path("made")
+        for words in (["--dry-run"], ["--dry-r"], ["--dry-run", "--dry-run"],
+                      ["--prefix", "--dry-run", "--dry-run"]):
+            kept = words[:2] if words[0] == "--prefix" else []
+            command = ["MKDWARFS", "-i", tree, "-o", made, "-f", "-l1", "--no-progress"]
+            result = self.expect(run(*command, *words), 0, "nothing was written")
+            size = int(re.search(r"an image of (\d+) bytes", result.err).group(1))
+            self.expect(run(*command, *kept), 0)
+            self.assertEqual(os.path.getsize(made), size)
+
     def test_without_an_output(self):
         result = run("MKDWARFS", "-i", self.path("tree"), "--dry-run", "-l1", *rewritten.QUIET)
         self.expect(result, 0, "nothing was written")
