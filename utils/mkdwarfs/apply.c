@@ -219,6 +219,7 @@ static int set_layout(dwarfs_builder *builder, const struct settings *s)
 	dwarfs_builder_set_trust_digests(builder, s->trust_digests);
 	dwarfs_builder_set_section_index(builder, !s->no_section_index);
 	dwarfs_builder_set_hardlink_table(builder, !s->no_hardlink_table);
+	dwarfs_builder_set_remove_empty_directories(builder, s->remove_empty_directories);
 	return 0;
 }
 

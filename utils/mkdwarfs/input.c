@@ -154,8 +154,6 @@ int input_apply(const struct settings *settings, dwarfs_builder *builder,
 {
 	if (inputs_check(settings))
 		return 1;
-	dwarfs_builder_set_remove_empty_directories(builder,
-						    settings->remove_empty_directories);
 	dwarfs_builder_set_devices(builder, settings->with_devices);
 	dwarfs_builder_set_specials(builder, settings->with_specials);
 	if (!input_is_tree(settings))

@@ -376,6 +376,19 @@ class Rebuilt(rewritten.Case):
                         f"- /{top}")
         self.assertEqual(set(self.listing(new)),
                          {name for name in names if name.split("/")[0] != top})
+    def test_empty_directories(self):
+        for name in ("empty/in/it", "only"):
+            os.makedirs(self.path("tree", name))
+        self.write("tree/only/x", b"text")
+        image = self.make("dirs", [self.path("tree")])
+        self.assertLessEqual({"empty", "empty/in", "empty/in/it", "only"}, set(self.listing(image)))
+        for mode in (["--rebuild-metadata"], ["--change-block-size", "-S14"]):
+            for words, gone in (([], {"empty", "empty/in", "empty/in/it"}),
+                                (["-F", "- x"], {"empty", "empty/in", "empty/in/it", "only",
+                                                 "only/x"})):
+                new = self.make("new", [image], *mode, "--remove-empty-dirs", *words)
+                self.assertEqual(set(self.listing(new)), set(self.listing(image)) - gone)
+
 
 
 class Damaged(rewritten.Case):
