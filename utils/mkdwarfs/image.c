@@ -261,6 +261,9 @@ static int check_modes(const struct settings *s)
 		return tool_error("--rebuild-metadata writes new metadata, which "
 				  "--recompress=%s excludes",
 				  mode);
+	if (s->recompress_categories && !mode)
+		return tool_error("--recompress-categories chooses blocks, which only "
+				  "--recompress compresses again");
 	if (s->recompress_categories && mode && strcmp(mode, "all") != 0 &&
 	    strcmp(mode, "block") != 0)
 		return tool_error("--recompress-categories chooses blocks, which "
@@ -337,6 +340,7 @@ static const char *of_inputs(const struct settings *s)
 /* Options that change attributes, the tree or what the metadata has. */
 static const char *of_metadata(const struct settings *s)
 {
+	size_t i;
 	const struct given list[] = {
 		{ s->has_owner, "set-owner" },
 		{ s->has_group, "set-group" },
@@ -356,6 +360,12 @@ static const char *of_metadata(const struct settings *s)
 		{ s->max_unused < 100, "max-unused" },
 	};
 
+	for (i = 0; i < s->choice_count; i++) {
+		const struct tool_option *option = s->choices[i].option;
+
+		if (option->id == OPT_XATTRS_INCLUDE || option->id == OPT_XATTRS_EXCLUDE)
+			return option->name;
+	}
 	return first_given(list, COUNT_OF(list));
 }
 

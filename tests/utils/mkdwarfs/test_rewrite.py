@@ -297,13 +297,20 @@ class Refused(rewritten.Case):
             for name in names:
                 self.refuse([image], *words, says=name)
 
+    def test_categories_without_blocks_to_compress(self):
+        image = tap.data("images", "data.dwarfs")
+        for words in ([], ["--rebuild-metadata"]):
+            self.refuse([image], "--recompress-categories=x", *words,
+                        says="--recompress-categories")
+
     def test_options_that_have_no_effect(self):
         image = tap.data("images", "data.dwarfs")
         for word in ("--recompress-categories=x", "--no-metadata-version-history", "--no-check"):
             self.refuse([image], word, says=word.split("=")[0])
         for words in (["--set-owner=1"], ["--set-group=1"], ["--set-time=1"], ["--chmod=norm"],
                       ["--time-resolution=1m"], ["--pack-metadata=all"], ["--keep-all-times"],
-                      ["-F", "- x"], ["--no-xattrs"]):
+                      ["-F", "- x"], ["--no-xattrs"], ["--xattrs-include=user.a"],
+                      ["--xattrs-exclude=user.a"], ["--remove-empty-dirs"]):
             for mode in ("--recompress", "--recompress=none"):
                 self.refuse([image], mode, *words, says="needs --rebuild-metadata")
 
@@ -369,13 +376,6 @@ class Rebuilt(rewritten.Case):
             self.same_files(self.image, new)
             self.assertNotEqual(strict_accepts(new, self.info(new)), False)
 
-    def test_a_filter(self):
-        names = set(self.listing(self.image))
-        top = sorted({name.split("/")[0] for name in names})[0]
-        new = self.make("new", [self.image], "--rebuild-metadata", "-F", f"- /{top}/", "-F",
-                        f"- /{top}")
-        self.assertEqual(set(self.listing(new)),
-                         {name for name in names if name.split("/")[0] != top})
     def test_empty_directories(self):
         for name in ("empty/in/it", "only"):
             os.makedirs(self.path("tree", name))
@@ -389,6 +389,13 @@ class Rebuilt(rewritten.Case):
                 new = self.make("new", [image], *mode, "--remove-empty-dirs", *words)
                 self.assertEqual(set(self.listing(new)), set(self.listing(image)) - gone)
 
+    def test_a_filter(self):
+        names = set(self.listing(self.image))
+        top = sorted({name.split("/")[0] for name in names})[0]
+        new = self.make("new", [self.image], "--rebuild-metadata", "-F", f"- /{top}/", "-F",
+                        f"- /{top}")
+        self.assertEqual(set(self.listing(new)),
+                         {name for name in names if name.split("/")[0] != top})
 
 
 class Damaged(rewritten.Case):
