@@ -57,13 +57,17 @@ enum dwarfs_image_use {
  * @param builder  a builder that has not run yet and has no directory
  * @param image    the image; the builder keeps a reference. The hash of each block that is
  *                 taken over is verified, unless the image was opened with
- *                 DWARFS_VERIFY_NO_BLOCKS: then a damaged block stays damaged
+ *                 DWARFS_VERIFY_NO_BLOCKS: then a damaged block stays damaged, invalid
+ *                 attributes become defaults (dwarfs_stat_invalid()), entries that no image
+ *                 can have are left out, and each of these is a warning and counted
+ *                 (DWARFS_COUNT_ERRORS)
  * @param prefix   where its root goes, as for dwarfs_builder_add_item(); "" for the root
  * @param bytes    length of prefix
  * @param use      a dwarfs_image_use
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID, DWARFS_ERR_NOT_DIR (a parent is not a directory),
- *         DWARFS_ERR_CORRUPT, DWARFS_ERR_CHECKSUM, DWARFS_ERR_IO, DWARFS_ERR_RANGE or
+ *         DWARFS_ERR_CORRUPT (also for metadata that dwarfs_image_check() reports errors
+ *         of), DWARFS_ERR_CHECKSUM, DWARFS_ERR_IO, DWARFS_ERR_RANGE or
  *         DWARFS_ERR_NOMEM; the entries added before a failure stay
  *
  * Threads: a builder belongs to one thread at a time; while it runs, it reads the image

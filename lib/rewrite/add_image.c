@@ -5,6 +5,7 @@
  * Walks the image and puts a record for each entry at its path. Contents stay in the
  * image: a record names its chunks (write/images/source_image.h).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <dwarfs/rewrite.h>
@@ -24,9 +25,10 @@ struct image_import {
 	dwarfs_builder *builder;
 	struct assembly *assembly;
 	const dwarfs_image *image;
-	uint32_t number;    /* of the image in the assembly */
-	uint32_t *linked;   /* by inode: record, for other names, + 1; or 0 */
-	struct buffer path; /* with the prefix, and a NUL that does not count */
+	uint32_t number;     /* of the image in the assembly */
+	uint32_t *linked;    /* by inode: record, for other names, + 1; or 0 */
+	uint32_t first_node; /* later ones are of this image */
+	struct buffer path;  /* with the prefix, and a NUL that does not count */
 	size_t prefix_bytes;
 	struct buffer target, xattrs;
 };
@@ -37,6 +39,79 @@ static void free_image_import(struct image_import *import)
 	dw_buffer_free(&import->path);
 	dw_buffer_free(&import->target);
 	dw_buffer_free(&import->xattrs);
+}
+
+/* -- damage ---------------------------------------------------------------------------- */
+
+/* Symbolic links of Linux. */
+#define MAX_TARGET_BYTES 4095
+
+/* An entry that the image has no valid data for is an error, or a warning that is counted if
+ * damage of the image is accepted: then a positive value. */
+static int report_damage(const struct image_import *import, const char *path,
+			 const char *what, const char *consequence, dwarfs_error **err)
+{
+	dwarfs_builder *builder = import->builder;
+
+	if (!import->image->trusts_blocks)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "%s", what);
+	builder->counts[DWARFS_COUNT_ERRORS]++;
+	dw_log(builder->context, DWARFS_LOG_WARN, "'%s': '%s': %s, %s",
+	       import->assembly->images[import->number]->name, path, what, consequence);
+	return 1;
+}
+
+/* Invalid attributes have defaults, which must not become those of the new image. */
+static int check_attributes(const struct image_import *import,
+			    const struct dwarfs_stat *stat, const char *path,
+			    dwarfs_error **err)
+{
+	uint32_t invalid = stat->invalid;
+	char what[256];
+	int bytes, ret;
+
+	/* Times that are not stored are invalid if the one they default to is. */
+	if (import->image->view->mtime_only)
+		invalid &= ~(uint32_t)(DWARFS_ATTRIBUTE_ATIME | DWARFS_ATTRIBUTE_CTIME);
+	if (invalid == 0)
+		return 0;
+	bytes = snprintf(what, sizeof(what), "no valid value for");
+	for (uint32_t bit = 1; invalid != 0; invalid &= ~bit, bit <<= 1)
+		if (invalid & bit)
+			bytes += snprintf(what + bytes, sizeof(what) - (size_t)bytes,
+					  "%s %s", bytes > 20 ? "," : "",
+					  dwarfs_attribute_name(bit));
+	ret = report_damage(import, path, what, "using a default", err);
+	return ret < 0 ? ret : 0;
+}
+
+/* Two entries with one name: 1, and the second one is left out. The walk gives each path once
+ * otherwise; entries of other inputs have nodes before those of this image, or another layer. */
+static int check_name(const struct image_import *import, const char *path,
+		      dwarfs_error **err)
+{
+	const struct assembly *assembly = import->assembly;
+	uint32_t node = dw_assembly_find(assembly, dw_buffer_span(&import->path));
+
+	if (node == DW_NONE || node < import->first_node ||
+	    assembly->nodes[node].layer != assembly->layer)
+		return 0;
+	return report_damage(import, path, "its directory has two entries with this name",
+			     "leaving the second one out", err);
+}
+
+/* A target that no image can have: 1, and the link is left out. */
+static int check_target(const struct image_import *import, const char *path,
+			dwarfs_error **err)
+{
+	const struct buffer *target = &import->target;
+	const char *what = "the target of the link is empty";
+
+	if (target->size > MAX_TARGET_BYTES)
+		what = "the target of the link is too long";
+	else if (target->size > 0)
+		return 0;
+	return report_damage(import, path, what, "leaving it out", err);
 }
 
 /* -- one entry ------------------------------------------------------------------------- */
@@ -86,6 +161,19 @@ static int get_target(struct image_import *import, const struct dwarfs_stat *sta
 	return 0;
 }
 
+/* 1: the link is left out. */
+static int need_target(struct image_import *import, const struct dwarfs_stat *stat,
+		       const char *path, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int ret = get_target(import, stat, &why);
+
+	if (ret == DWARFS_ERR_CORRUPT && import->image->trusts_blocks)
+		return report_damage(import, path, dwarfs_error_message(why),
+				     "leaving it out", err);
+	return ret < 0 ? dw_error_copy(err, ret, why) : check_target(import, path, err);
+}
+
 static int get_xattrs(struct image_import *import, uint32_t inode, dwarfs_error **err)
 {
 	import->xattrs.size = 0;
@@ -128,8 +216,9 @@ static int get_chunks(const struct image_import *import, const struct dwarfs_sta
 	return 0;
 }
 
+/* Returns 1 if the entry is to be left out. */
 static int new_record(struct image_import *import, const struct dwarfs_stat *stat,
-		      uint32_t *record_out, dwarfs_error **err)
+		      const char *path, uint32_t *record_out, dwarfs_error **err)
 {
 	struct image_entry entry = { .stat = attributes_of(import, stat) };
 	int class = dw_class_of_mode(stat->mode), ret;
@@ -142,7 +231,7 @@ static int new_record(struct image_import *import, const struct dwarfs_stat *sta
 	if (class == CLASS_REG && stat->bytes > 0 &&
 	    (ret = get_chunks(import, stat, &entry.file, err)) < 0)
 		return ret;
-	if (class == CLASS_LNK && (ret = get_target(import, stat, err)) < 0)
+	if (class == CLASS_LNK && (ret = need_target(import, stat, path, err)) != 0)
 		return ret;
 	entry.target = dw_buffer_span(&import->target);
 	entry.xattrs = dw_buffer_span(&import->xattrs);
@@ -197,26 +286,55 @@ static int set_path(struct image_import *import, const char *path, dwarfs_error 
 	return 0;
 }
 
+/* Put a record at the path. Below an entry that was left out there is no directory. */
+static int put_record(struct image_import *import, const char *path, uint32_t *record,
+		      dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	uint32_t node = DW_NONE;
+	int ret = dw_assembly_put_or_drop(import->assembly, import->builder->context,
+					  &import->path, *record, &node, &why);
+
+	if (ret == DWARFS_ERR_NOT_DIR && import->image->trusts_blocks)
+		ret = report_damage(import, path, "its parent is not a directory",
+				    "leaving it out", err);
+	else if (ret < 0)
+		return dw_error_copy(err, ret, why);
+	if (node == DW_NONE) /* it was left out, and its record dropped */
+		*record = DW_NONE;
+	return ret < 0 ? ret : 0;
+}
+
+/* The record of an entry; 1: it is left out. */
+static int find_record(struct image_import *import, const struct dwarfs_stat *stat,
+		       const char *path, uint32_t *record_out, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = check_attributes(import, stat, path, err)) < 0 ||
+	    (ret = check_name(import, path, err)) != 0)
+		return ret;
+	if (!is_linked(import, stat))
+		return new_record(import, stat, path, record_out, err);
+	*record_out = import->linked[stat->inode] - 1;
+	return 0;
+}
+
 static int add_entry(struct image_import *import, dwarfs_entry entry, const char *path,
 		     dwarfs_error **err)
 {
 	struct dwarfs_stat stat;
-	uint32_t record, node;
+	uint32_t record;
 	int ret;
 
 	if ((ret = set_path(import, path, err)) < 0 ||
 	    (ret = dw_item_check_path(dw_buffer_span(&import->path), err)) < 0 ||
 	    (ret = dw_view_entry_stat(import->image->view, entry.number, &stat, err)) < 0)
 		return ret;
-	if (is_linked(import, &stat))
-		record = import->linked[stat.inode] - 1;
-	else if ((ret = new_record(import, &stat, &record, err)) < 0)
-		return dw_explain(err, ret, "'%s'", path);
-	if ((ret = dw_assembly_put_or_drop(import->assembly, import->builder->context,
-					   &import->path, record, &node, err)) < 0)
+	if ((ret = find_record(import, &stat, *path ? path : "/", &record, err)) != 0)
+		return ret < 0 ? dw_explain(err, ret, "'%s'", *path ? path : "/") : 0;
+	if ((ret = put_record(import, path, &record, err)) < 0)
 		return ret;
-	if (node == DW_NONE) /* it was left out, and its record dropped */
-		record = DW_NONE;
 	import->linked[stat.inode] = record + 1;
 	return 0;
 }
@@ -235,6 +353,34 @@ static int add_entries(struct image_import *import, dwarfs_error **err)
 		    (ret = add_entry(import, entry, dwarfs_walk_path(walk), err)) < 0)
 			return ret;
 	return ret;
+}
+
+/* -- all of the metadata ---------------------------------------------------------------- */
+
+struct broken_rule {
+	dwarfs_error **err;
+	int code;
+};
+
+static void note_rule(void *user, int severity, const char *message)
+{
+	struct broken_rule *rule = user;
+
+	if (severity == DWARFS_FINDING_ERROR && rule->code == 0)
+		rule->code = dw_fail(rule->err, DWARFS_ERR_CORRUPT, "%s", message);
+}
+
+/* What breaks a rule of the format is not taken over, unless damage is accepted. */
+static int check_rules(const dwarfs_image *image, const struct source_image *source,
+		       dwarfs_error **err)
+{
+	struct broken_rule rule = { .err = err };
+	int ret;
+
+	if (source->is_lenient)
+		return 0;
+	ret = dw_view_check(image->view, image->block_count, note_rule, &rule, NULL);
+	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : rule.code;
 }
 
 /* -- the whole ------------------------------------------------------------------------- */
@@ -284,7 +430,11 @@ int dw_import_image(dwarfs_builder *builder, dwarfs_image *image, struct span pr
 		return ret;
 	*source_out = dw_steal(source); /* the assembly's */
 	adopt_options(builder, image);
-	return add_entries(&import, err);
+	import.first_node = (uint32_t)import.assembly->node_count;
+	/* Entries first: their errors name them. */
+	if ((ret = add_entries(&import, err)) < 0)
+		return ret;
+	return check_rules(image, import.assembly->images[import.number], err);
 }
 
 int dwarfs_builder_add_image(dwarfs_builder *builder, dwarfs_image *image,
@@ -327,7 +477,8 @@ int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *image,
 			       (int)trust);
 	if ((ret = dw_task_check(builder->task, err)) < 0 ||
 	    (ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
-	    (ret = dw_source_of_image(builder, image, true, &source, err)) < 0)
+	    (ret = dw_source_of_image(builder, image, true, &source, err)) < 0 ||
+	    (ret = check_rules(image, source, err)) < 0)
 		return ret;
 	source->is_base = true;
 	source->trusts_times = trust == DWARFS_BASE_TRUST_TIMES;

@@ -14,6 +14,7 @@
 
 #include <dwarfs/xattr.h>
 
+#include "read/image.h"
 #include "support/made_image.h"
 
 #define BIG_BYTES 10000
@@ -440,6 +441,36 @@ static void a_damaged_block_is_an_error(void **state)
 	}
 }
 
+/* The table of owners has that of the root only. */
+static void an_invalid_attribute_is_an_error(void **state)
+{
+	auto_made struct made_image made = { 0 }, to = { 0 };
+	auto_made_builder dwarfs_builder *builder = made_builder();
+	auto_made_builder dwarfs_builder *lenient = made_builder();
+	dwarfs_error *err = NULL;
+
+	make_everything(&made);
+	made.image->view->uids.count = 1;
+	for (int use = DWARFS_KEEP_BLOCKS; use <= DWARFS_REPACK; use++) {
+		assert_int_equal(dwarfs_builder_add_image(builder, made.image, "", 0,
+							  (enum dwarfs_image_use)use,
+							  &err),
+				 DWARFS_ERR_CORRUPT);
+		assert_non_null(strstr(dwarfs_error_message(err), "owner"));
+		dwarfs_error_free(err);
+		err = NULL;
+	}
+	assert_int_equal(dwarfs_builder_add_base(builder, made.image,
+						 DWARFS_BASE_TRUST_TIMES, NULL),
+			 DWARFS_ERR_CORRUPT);
+	made_open(&made, DWARFS_VERIFY_NO_BLOCKS);
+	made.image->view->uids.count = 1;
+	assert_int_equal(add_image(lenient, &made, "", DWARFS_KEEP_BLOCKS), 0);
+	assert_int_equal(dwarfs_builder_count(lenient, DWARFS_COUNT_ERRORS),
+			 dwarfs_image_entry_count(made.image) - 1); /* the root */
+	made_finish(lenient, &to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +487,7 @@ int main(void)
 		cmocka_unit_test(a_builder_with_a_directory_takes_none),
 		cmocka_unit_test(the_builder_keeps_a_reference),
 		cmocka_unit_test(a_damaged_block_is_an_error),
+		cmocka_unit_test(an_invalid_attribute_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

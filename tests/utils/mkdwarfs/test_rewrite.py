@@ -5,6 +5,7 @@ import itertools
 import os
 
 import absent
+import decoded
 import rewritten
 import tap
 from cli import run
@@ -455,6 +456,44 @@ class Damaged(rewritten.Case):
     def test_the_block_size_of_damaged_blocks_stays(self):
         self.make("new", [self.damaged], "--no-check", "--change-block-size", "-S14", code=1)
         self.assertFalse(os.path.exists(self.path("new")))
+
+
+class InvalidMetadata(rewritten.Case):
+    """Entries that no image can have."""
+
+    def changed(self, old, new):
+        """An image with other bytes in its metadata."""
+        self.write("tree/name-a", b"first")
+        self.write("tree/name-b", b"second")
+        os.symlink("target-x", self.path("tree", "link"))
+        image = self.make("plain", [self.path("tree")], "-P", "none", "--no-section-index")
+        data = read(image)
+        metadata = next(section for section in decoded.sections(data)
+                        if section.type == decoded.METADATA).unpacked()
+        self.assertEqual(metadata.count(old), 1)
+        return self.write("changed", decoded.replaced(data, decoded.METADATA,
+                                                      metadata.replace(old, new)))
+
+    def lenient(self, image, name, left):
+        for mode in (["--rebuild-metadata"], ["--change-block-size", "-S14"]):
+            new = self.make("lenient", [image], "--no-check", *mode, code=2,
+                            says=[f"'{name}': ", "with 1 error"])
+            self.intact(new)
+            self.assertEqual({name.split()[0] for name in self.listing(new)}, left)
+
+    def test_two_entries_of_one_name(self):
+        image = self.changed(b"name-b", b"name-a")
+        more = self.write("more/x", b"x") and self.path("more")
+        for words in ([], ["--repack"], ["--on-conflict=error"], ["--on-conflict=rename"]):
+            self.refuse([image, more], *words, says="'name-a': its directory has two entries")
+        self.refuse([more], "--base", image, says="not sorted")
+        self.lenient(image, "name-a", {"name-a", "link"})
+
+    def test_a_target_with_a_zero_byte(self):
+        image = self.changed(b"target-x", b"target\0x")
+        for words in ([], ["--repack"]):
+            self.refuse([image], *words, says="'link': metadata: the target of a link contains a NUL")
+        self.lenient(image, "link", {"name-a", "name-b"})
 
 
 if __name__ == "__main__":
