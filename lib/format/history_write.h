@@ -28,4 +28,11 @@ struct history_record {
 int dw_history_write(const struct history_record *record, struct buffer *out,
 		     dwarfs_error **err);
 
+/*
+ * Append a history in which upstream's dwarfsck can print each entry: one without a description
+ * gets its version number, and one that is no release and has no branch gets "unknown". All
+ * other bytes stay. Returns 1; 0 if nothing is missing, or if it is not a history.
+ */
+int dw_history_complete(struct span history, struct buffer *out, dwarfs_error **err);
+
 #endif

@@ -11,12 +11,16 @@
 
 #include <dwarfs/salvage.h>
 
+#include "format/history_write.h"
 #include "format/side.h"
 #include "read/file.h"
 #include "rewrite/block_facts.h"
 #include "rewrite/image_source.h"
 #include "rewrite/versions.h"
 #include "write/items/assembly.h"
+
+/* Larger ones are not read. */
+#define MAX_HISTORY_BYTES (UINT64_C(4) << 20)
 
 #define CHECK_PIECE_BYTES (UINT32_C(1) << 16)
 
@@ -375,6 +379,45 @@ static int append_section(struct source_image *to, struct stored_section **secti
 	return 0;
 }
 
+/* Complete a history that upstream's tools cannot print; it is stored uncompressed then. One
+ * that cannot be decompressed is copied as it is. */
+static int complete_history(struct stored_section *section, dwarfs_error **err)
+{
+	auto_buffer struct buffer plain = { 0 }, whole = { 0 };
+	uint64_t size = section->unpacked_bytes;
+	int ret;
+
+	if (section->is_damaged || size == 0 || size > MAX_HISTORY_BYTES)
+		return 0;
+	if ((ret = dw_buffer_reserve(&plain, (size_t)size, err)) < 0)
+		return ret;
+	ret = dw_codec_unpack(section->header.compression,
+			      dw_buffer_span(&section->payload), plain.data, (size_t)size,
+			      NULL);
+	if (ret < 0)
+		return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
+	plain.size = (size_t)size;
+	if ((ret = dw_history_complete(dw_buffer_span(&plain), &whole, err)) <= 0)
+		return ret;
+	dw_buffer_free(&section->payload);
+	section->payload = whole;
+	whole = (struct buffer){ 0 };
+	section->header.compression = CODEC_NONE;
+	section->header.length = section->unpacked_bytes = section->payload.size;
+	return 0;
+}
+
+/* Read a section that is copied. */
+static int load_copied(const dwarfs_image *image, uint32_t number,
+		       struct stored_section *section, dwarfs_error **err)
+{
+	int ret = load_section(image, number, section, err);
+
+	if (ret < 0 || section->header.type != DWARFS_SECTION_HISTORY)
+		return ret;
+	return complete_history(section, err);
+}
+
 int dw_source_load_other_sections(const dwarfs_image *image, struct source_image *to,
 				  dwarfs_error **err)
 {
@@ -385,7 +428,7 @@ int dw_source_load_other_sections(const dwarfs_image *image, struct source_image
 		if (!is_copied(image->sections[i].type))
 			continue;
 		if ((ret = append_section(to, &section, err)) < 0 ||
-		    (ret = load_section(image, i, section, err)) < 0)
+		    (ret = load_copied(image, i, section, err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -441,7 +484,7 @@ int dw_source_load_sections(const dwarfs_image *image, bool unpack_metadata,
 			return dw_explain(err, ret, "section %" PRIu32, i);
 		if ((ret = append_section(to, &section, err)) < 0 ||
 		    (ret = unpack ? load_unpacked(image, i, section, err)
-				  : load_section(image, i, section, err)) < 0)
+				  : load_copied(image, i, section, err)) < 0)
 			return ret;
 		section->blocks_before = blocks;
 	}

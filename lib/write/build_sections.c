@@ -170,6 +170,23 @@ int dw_build_digests(struct build *build, dwarfs_error **err)
 
 /* -- history ------------------------------------------------------------------------- */
 
+/* Whether a section of the images has the type of an earlier one. An image has several sections
+ * of one type only of blocks and history: others are refused by the established tools. */
+static bool is_second(const struct assembly *assembly, size_t image, size_t section)
+{
+	uint32_t type = assembly->images[image]->sections[section].header.type;
+
+	for (size_t i = 0; i <= image; i++) {
+		const struct source_image *other = assembly->images[i];
+		size_t end = i < image ? other->section_count : section;
+
+		for (size_t j = 0; j < end; j++)
+			if (other->sections[j].header.type == type)
+				return true;
+	}
+	return false;
+}
+
 /* Sections of the images of the input: history, or all others. */
 static int copy_sections(struct build *build, bool history, dwarfs_error **err)
 {
@@ -184,6 +201,13 @@ static int copy_sections(struct build *build, bool history, dwarfs_error **err)
 
 			if ((section->header.type == DWARFS_SECTION_HISTORY) != history)
 				continue;
+			if (!history && is_second(assembly, i, j)) {
+				dw_log(build->run.context, DWARFS_LOG_WARN,
+				       "'%s': its section of type %" PRIu32
+				       " is left out: there is one already",
+				       image->name, section->header.type);
+				continue;
+			}
 			ret = dw_section_writer_copy(&build->sections, section, err);
 			if (ret < 0)
 				return ret;

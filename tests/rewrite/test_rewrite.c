@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "format/section.h"
+#include "format/thrift.h"
 #include "support/craft.h"
 #include "support/made_image.h"
 #include "support/random.h"
@@ -204,27 +205,37 @@ static void times_cannot_become_finer(void **state)
 	assert_int_equal(dwarfs_image_time_resolution_ns(to.image), 120000000000);
 }
 
-/* A section of a type that is not known, inserted before another one. The index is dropped. */
-static void add_unknown(struct made_image *made, uint32_t type, uint32_t number)
+/* Insert a section before another one. The index is dropped. */
+static void add_section(struct made_image *made, uint32_t added, struct span payload,
+			uint32_t type, uint32_t number)
 {
 	auto_buffer struct buffer bytes = { 0 };
 	struct span next = made_section(made, type, number);
 	struct span index = made_section(made, DWARFS_SECTION_INDEX, 0);
 	size_t before = (size_t)(next.data - made->bytes.data);
 	size_t after = (size_t)(index.data - next.data);
-	uint8_t section[DW_HEADER_BYTES + 5];
-	const struct section_header header = { .type = 4711, .number = 5, .length = 5 };
+	uint8_t section[DW_HEADER_BYTES];
+	const struct section_header header = { .type = (uint16_t)added,
+					       .number = 5,
+					       .length = payload.size };
 
 	dw_section_header_store(&header, section);
-	memcpy(section + DW_HEADER_BYTES, "hello", 5);
 	assert_int_equal(dw_buffer_append(&bytes, made->bytes.data, before, NULL), 0);
 	assert_int_equal(dw_buffer_append(&bytes, section, sizeof(section), NULL), 0);
+	assert_int_equal(dw_buffer_append(&bytes, payload.data, payload.size, NULL), 0);
 	assert_int_equal(dw_buffer_append(&bytes, next.data, after, NULL), 0);
 	dwarfs_image_free(made->image);
 	made->image = NULL;
 	dw_buffer_free(&made->bytes);
 	made->bytes = bytes;
 	bytes = (struct buffer){ 0 };
+}
+
+/* A section of a type that is not known. */
+static void add_unknown(struct made_image *made, uint32_t type, uint32_t number)
+{
+	add_section(made, 4711, (struct span){ (const uint8_t *)"hello", 5 }, type,
+		    number);
 }
 
 static void unknown_sections_are_copied(void **state)
@@ -247,6 +258,110 @@ static void unknown_sections_are_copied(void **state)
 		assert_memory_equal(section.data + DW_HEADER_BYTES, "hello", 5);
 		assert_int_equal(count(&to, 4711), 1);
 	}
+}
+
+/* A history of one entry, without a description; -1: without is_release. */
+static void make_history(struct buffer *out, int is_release, bool has_branch,
+			 bool has_description)
+{
+	struct thrift_writer writer;
+	int32_t entry, version;
+
+	out->size = 0;
+	dw_thrift_put_start(&writer, out);
+	dw_thrift_put_list(&writer, 1, THRIFT_LIST, THRIFT_STRUCT, 1);
+	entry = dw_thrift_put_begin(&writer, 0);
+	version = dw_thrift_put_begin(&writer, 1);
+	for (int i = 1; i <= 3; i++)
+		dw_thrift_put_int(&writer, i, THRIFT_I16, i);
+	if (is_release >= 0)
+		dw_thrift_put_bool(&writer, 4, is_release);
+	if (has_branch)
+		dw_thrift_put_string(&writer, 6, "main", 4);
+	if (has_description)
+		dw_thrift_put_string(&writer, 7, "v9", 2);
+	dw_thrift_put_end(&writer, version);
+	dw_thrift_put_string(&writer, 2, "system", 6);
+	dw_thrift_put_string(&writer, 3, "compiler", 8);
+	dw_thrift_put_end(&writer, entry);
+	assert_int_equal(dw_thrift_put_stop(&writer, NULL), 0);
+}
+
+static bool contains(struct span bytes, const char *text)
+{
+	size_t size = strlen(text);
+
+	for (size_t i = 0; i + size <= bytes.size; i++)
+		if (memcmp(bytes.data + i, text, size) == 0)
+			return true;
+	return false;
+}
+
+static void expect_history(struct span stored, struct span before, bool gets_branch,
+			   bool gets_description)
+{
+	size_t more = (gets_branch ? 7 : 0) + (gets_description ? 6 : 0);
+
+	assert_int_equal(contains(stored, "unknown"), gets_branch);
+	assert_int_equal(contains(stored, "v1.2.3"), gets_description);
+	assert_true(contains(stored, "system") && contains(stored, "compiler"));
+	/* Texts, and up to two bytes for the type and the size of each. */
+	assert_in_range(stored.size - DW_HEADER_BYTES, before.size + more,
+			before.size + more + 6);
+	if (more == 0)
+		assert_memory_equal(stored.data + DW_HEADER_BYTES, before.data,
+				    before.size);
+}
+
+/* Upstream's dwarfsck ends at an entry without a description, and at one that is no release
+ * and has no branch. */
+static void history_is_completed(void **state)
+{
+	static const uint32_t parts[] = { 0, DWARFS_REWRITE_BLOCKS,
+					  DWARFS_REWRITE_REBUILD };
+
+	for (int i = 0; i < 12; i++) {
+		int is_release = i % 3 - 1;
+		bool has_branch = i / 3 % 2, has_description = i / 6;
+		auto_made struct made_image made = { 0 };
+		auto_buffer struct buffer history = { 0 };
+
+		make(&made);
+		make_history(&history, is_release, has_branch, has_description);
+		add_section(&made, DWARFS_SECTION_HISTORY, dw_buffer_span(&history),
+			    DWARFS_SECTION_HISTORY, 0);
+		craft_rehash(made.bytes.data, made.bytes.size);
+		made_open(&made, DWARFS_VERIFY_EAGER);
+		for (size_t j = 0; j < 3; j++) {
+			auto_made_builder dwarfs_builder *builder = made_builder();
+			auto_made struct made_image to = { 0 };
+
+			rewrite(&made, parts[j], builder, &to);
+			expect_history(made_section(&to, DWARFS_SECTION_HISTORY, 0),
+				       dw_buffer_span(&history),
+				       is_release <= 0 && !has_branch, !has_description);
+		}
+	}
+}
+
+/* The format allows one section of such a type. */
+static void unknown_sections_of_one_type_are_not_merged(void **state)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+	auto_made struct made_image made = { 0 }, to = { 0 };
+
+	make(&made);
+	add_unknown(&made, DWARFS_SECTION_INDEX, 0);
+	craft_rehash(made.bytes.data, made.bytes.size);
+	made_open(&made, DWARFS_VERIFY_EAGER);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(dwarfs_builder_add_image(builder, made.image,
+							  i ? "second" : "", i ? 6 : 0,
+							  DWARFS_KEEP_BLOCKS, NULL),
+				 0);
+	made_finish(builder, &to);
+	assert_int_equal(count(&to, 4711), 1);
+	assert_int_equal(count(&to, DWARFS_SECTION_HISTORY), 3);
 }
 
 /* Where a section begins in its image. */
@@ -367,6 +482,8 @@ int main(void)
 		cmocka_unit_test(builders_that_cannot_be_used),
 		cmocka_unit_test(times_cannot_become_finer),
 		cmocka_unit_test(unknown_sections_are_copied),
+		cmocka_unit_test(history_is_completed),
+		cmocka_unit_test(unknown_sections_of_one_type_are_not_merged),
 		cmocka_unit_test(sections_keep_their_order),
 		cmocka_unit_test(only_some_categories),
 		cmocka_unit_test(a_limit_of_unused_bytes),

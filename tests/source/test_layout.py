@@ -63,7 +63,7 @@ COVERED_BY = {
     "lib/extract/": ("tests/extract/test_extract.py", "tests/extract/test_extract_patterns.py",
                      "tests/extract/test_extract_trouble.py"),
     "lib/format/freeze_types.c": ("tests/format/test_freeze.c",),
-    "lib/format/history_write.c": ("tests/interop/test_strict.py",),
+    "lib/format/history_write.c": ("tests/interop/test_strict.py", "tests/rewrite/test_rewrite.c"),
     "lib/format/metadata_types.c": ("tests/format/test_freeze.c",),
     "lib/format/side.c": ("tests/read/test_xattr.c",),
     "lib/format/xattrs_write.c": ("tests/format/test_xattrs.c",),
