@@ -822,7 +822,7 @@ DWARFS_API int dwarfs_builder_add_history_argument(dwarfs_builder *builder,
  * Set the image header: bytes that precede the image, such as a script that mounts it.
  *
  * @param builder  a builder that has not run yet
- * @param data     is copied
+ * @param data     is copied; must not contain an image, which would be opened instead
  * @param bytes    how many; 0 for none
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM

@@ -214,8 +214,9 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
 /** What happens to a new entry if an earlier input has an entry with the same path, unless
  * both are directories. */
 enum dwarfs_conflict {
-	DWARFS_CONFLICT_LAST,  /**< it replaces the earlier one; the default */
-	DWARFS_CONFLICT_FIRST, /**< it is left out, with everything below it */
+	DWARFS_CONFLICT_LAST, /**< it replaces the earlier one; the default */
+	DWARFS_CONFLICT_FIRST, /**< it is left out, with everything below it; of two directories,
+				  the attributes are those of the first */
 	DWARFS_CONFLICT_RENAME, /**< it gets a number: "name.2" and so on; a directory is an
 				   error */
 	DWARFS_CONFLICT_ERROR, /**< adding it fails with DWARFS_ERR_EXISTS */

@@ -294,6 +294,22 @@ static int set_categories(dwarfs_builder *builder, const struct settings *s)
 	return set_hot_paths(builder, s->hotness_list);
 }
 
+/* A reader takes the first image in a file for the one to open. */
+static int check_header(const char *path, const char *data, size_t bytes)
+{
+	auto_handle(dwarfs_image) *image = NULL;
+	auto_handle(dwarfs_io) *io = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (dwarfs_io_from_memory(data, bytes, NULL, NULL, &io, &err) < 0)
+		return tool_fail(err, NULL);
+	if (dwarfs_image_open_io(NULL, io, NULL, &image, NULL) == 0)
+		return tool_error("header file '%s' contains an image, which would be "
+				  "opened instead of the new one",
+				  path);
+	return 0;
+}
+
 static int set_header(dwarfs_builder *builder, const struct settings *s)
 {
 	auto_handle(dwarfs_error) *err = NULL;
@@ -302,7 +318,8 @@ static int set_header(dwarfs_builder *builder, const struct settings *s)
 
 	if (!s->header)
 		return 0;
-	if (read_file("header file", s->header, &data, &bytes))
+	if (read_file("header file", s->header, &data, &bytes) ||
+	    check_header(s->header, data, bytes))
 		return 1;
 	if (dwarfs_builder_set_header(builder, data, bytes, &err) < 0)
 		return tool_fail(err, NULL);

@@ -26,6 +26,7 @@
 static const struct record implicit_directory = {
 	.mode = IMPLICIT_MODE,
 	.kind = RECORD_PLAIN,
+	.is_implicit = true,
 	.xattrs = NO_XATTRS,
 	.times = NO_TIMES,
 };
@@ -104,6 +105,7 @@ int dw_assembly_add_record(struct assembly *assembly, const struct record *recor
 	}
 	assembly->records[number] = *record;
 	assembly->records[number].names = 0;
+	assembly->records[number].layer = assembly->layer;
 	assembly->link_count += record->kind == RECORD_LINK;
 	*number_out = number;
 	return 0;
@@ -468,6 +470,16 @@ static bool is_conflict(const struct assembly *assembly, uint32_t node, uint32_t
 	       !keeps_children(assembly, node, record);
 }
 
+/* Whether a directory keeps the attributes that an earlier input gave it. */
+static bool keeps_attributes(const struct assembly *assembly, uint32_t node,
+			     uint32_t record)
+{
+	const struct record *first = &assembly->records[assembly->nodes[node].record];
+
+	return assembly->on_conflict == DWARFS_CONFLICT_FIRST && !first->is_implicit &&
+	       first->layer != assembly->layer && keeps_children(assembly, node, record);
+}
+
 static void leave_out(struct assembly *assembly, uint32_t record)
 {
 	if (assembly->records[record].names == 0)
@@ -498,7 +510,11 @@ static int put_renamed(struct assembly *assembly, struct span path, uint32_t par
 		struct span other = { (const uint8_t *)text, (size_t)bytes };
 
 		if (bytes > NAME_MAX_BYTES)
-			break;
+			return dw_fail(
+				err, DWARFS_ERR_EXISTS,
+				"'%.*s' is in more than one input, and its name is "
+				"too long for a number after it",
+				(int)path.size, (const char *)path.data);
 		if (dw_assembly_child(assembly, parent, other) != DW_NONE)
 			continue;
 		if ((ret = add_node(assembly, parent, other, record, node_out, err)) < 0)
@@ -549,7 +565,10 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 		if (ret < 0)
 			return ret;
 	} else {
-		replace_record(assembly, node, record);
+		if (keeps_attributes(assembly, node, record))
+			leave_out(assembly, record);
+		else
+			replace_record(assembly, node, record);
 		assembly->nodes[node].layer = assembly->layer;
 	}
 	*node_out = node;

@@ -40,7 +40,9 @@ struct record {
 	uint32_t xattrs; /* of xattrs, or NO_XATTRS */
 	uint32_t times;	 /* of times, or NO_TIMES */
 	uint32_t source; /* of a free one: the next free one, or DW_NONE */
+	uint32_t layer;	 /* of the input that it was added by */
 	uint8_t kind;
+	bool is_implicit; /* of a directory that no input has listed */
 	bool is_of_image; /* stored whatever its type: an image has it already */
 };
 

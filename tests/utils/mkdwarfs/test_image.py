@@ -208,6 +208,13 @@ class Append(Images):
         self.assertEqual(read(image), data)
 
 
+    def test_a_header_with_an_image(self):
+        old, new = self.first_and_second()
+        script = self.write("script", b"#!/bin/sh\n" + read(old))
+        for header in (old, script):
+            self.refuse([new], "--header", header, says="contains an image")
+
+
 class Merge(Images):
     def test_an_archive(self):
         old, new = self.first_and_second()
@@ -423,6 +430,31 @@ class Conflicts(Images):
                 self.assertEqual(self.merge("first", second),
                                  {**rest, "x": b"one", "x.2": b"three"})
                 self.refuse([self.first, second], "--on-conflict=error", says="'x'")
+
+    def test_a_name_without_room_for_a_number(self):
+        for name in (self.first, self.second):
+            self.write(os.path.join(name, "n" * 255), name.encode())
+        for second in (self.second, self.make("long.dwarfs", [self.second])):
+            self.refuse([self.first, second], "--on-conflict=rename", says="too long for a number")
+            self.make("merged", [self.first, second], "--on-conflict=first")
+
+    def test_attributes_of_directories(self):
+        for path, mode in ((self.first + "/d", 0o700), (self.first, 0o711),
+                           (self.second + "/d", 0o750), (self.second, 0o755)):
+            os.chmod(path, mode)
+        image = self.make("second.dwarfs", [self.second])
+        for second in (self.second, image, self.archive()):
+            for way, mode in (("first", "drwx------"), ("last", "drwxr-x---")):
+                with self.subTest(second=second, way=way):
+                    merged = self.make("merged", [self.first, second], "--on-conflict", way)
+                    self.assertEqual(self.listing(merged)["d"][0], mode)
+
+    def test_directories_that_no_input_lists(self):
+        image = self.make("only.dwarfs", [self.second], "--prefix=d/below")
+        os.chmod(self.second, 0o700)
+        listed = self.make("listed.dwarfs", [self.second], "--prefix=d")
+        merged = self.make("merged", [image, listed], "--on-conflict=first")
+        self.assertEqual(self.listing(merged)["d/below"][0], "drwxr-xr-x")
 
     def test_a_renamed_entry_is_not_replaced(self):
         for second in self.forms:
