@@ -484,7 +484,7 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
         with contextlib.suppress(PermissionError):
             os.stat(folder)  # FileNotFoundError: pack() has ended
     own = {"order": _share_order(options), **options, "context": context,
-           "progress": end_without_folder, "history": False, "create_timestamp": False, "header": None, "sync": False,
+           "progress": end_without_folder, "history": False, "create_timestamp": True, "header": None, "sync": False,
            "metadata_compression": "null"}
 
     def include(entry: InputFile) -> bool:
