@@ -142,6 +142,12 @@ sub DESTROY {
 package Dwarfs::Error;
 use overload '""' => sub { $_[0]{message} }, bool => sub { 1 }, fallback => 1;
 
+# Die for a wrong argument.
+sub refuse {
+    my ($class, $message) = @_;
+    die bless { code => -2, message => $message, errno => 0 }, $class;
+}
+
 sub code    { $_[0]{code} }
 sub message { $_[0]{message} }
 sub path    { $_[0]{path} }
@@ -509,12 +515,17 @@ sub set_output_options {
 # Reads as IO::Handle does; nothing is buffered but the blocks, by the library.
 package Dwarfs::File;
 our @ISA = ('Dwarfs::Handle');
+use Scalar::Util qw(looks_like_number);
 
 sub size { return Dwarfs::Native::dwarfs_file_bytes($_[0]{pointer}) }
 
 sub pread {
     my ($self, $bytes, $offset) = @_;
     my $size = $self->size;
+    for ($bytes, $offset) {
+        Dwarfs::Error->refuse("a length or an offset is not a number from 0 on")
+            if !defined $_ || ref $_ || !looks_like_number($_) || !($_ >= 0);
+    }
     return "" if $offset >= $size;
     $bytes = $size - $offset if $bytes > $size - $offset;
     return Dwarfs::Native::dwarfs_script_read($self->{pointer}, $offset, $bytes);

@@ -62,7 +62,38 @@ static const char *get_string(pTHX_ SV *sv)
 	return memchr(text, 0, bytes) ? NULL : text;
 }
 
-/* Call with arguments that are mortal. Returns an integer, or DWARFS_ERR_CANCELLED. */
+/* An integer from 0 to most. Other values, also NaN and text, are refused. */
+static bool get_number(pTHX_ SV *sv, UV most, UV *number)
+{
+	NV value;
+
+	SvGETMAGIC(sv);
+	if (!SvOK(sv) || SvROK(sv) || !looks_like_number(sv))
+		return false;
+	value = SvNV_nomg(sv);
+	if (!(value >= 0) || value > (NV)most)
+		return false;
+	*number = SvUV_nomg(sv);
+	return *number <= most;
+}
+
+/* A string with room for a number of bytes; NULL without memory, which would end Perl. */
+static SV *new_room(pTHX_ size_t bytes)
+{
+	void *probe = malloc(bytes + 1);
+	SV *string;
+
+	if (!probe)
+		return NULL;
+	free(probe);
+	string = sv_2mortal(newSV(bytes + 1));
+	SvPOK_only(string);
+	return string;
+}
+
+/*
+ * Call with arguments that are mortal. Returns an integer, or DWARFS_ERR_CANCELLED.
+ */
 static int call_perl(pTHX_ SV *callable, SV *const *arguments, int count)
 {
 	int result = DWARFS_ERR_CANCELLED;
@@ -148,13 +179,24 @@ static void call_finding(void *user, int severity, int code, int64_t section,
 	$2 = length;
 }
 %typemap(freearg) (const char *name, size_t bytes) ""
-%typemap(in) dwarfs_entry, dwarfs_inode "$1.number = (uint32_t)SvUV($input);"
+%typemap(in) dwarfs_entry, dwarfs_inode {
+	UV number;
+
+	if (!get_number(aTHX_ $input, UINT32_MAX, &number))
+		script_refuse("an entry or an inode is a number of at most 32 bits");
+	$1.number = (uint32_t)number;
+}
 
 /* A number of bytes; the result is a string with those that were read. */
 %typemap(in) struct script_room *room (struct script_room memory, SV *string) {
-	memory.bytes = SvUV($input);
-	string = sv_2mortal(newSV(memory.bytes + 1));
-	SvPOK_only(string);
+	UV number;
+
+	if (!get_number(aTHX_ $input, PTRDIFF_MAX / 2, &number))
+		script_refuse("not a number of bytes");
+	memory.bytes = number;
+	string = new_room(aTHX_ memory.bytes);
+	if (!string)
+		script_fail(NULL, DWARFS_ERR_NOMEM);
 	memory.data = SvPVX(string);
 	$1 = &memory;
 }

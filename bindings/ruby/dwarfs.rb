@@ -536,6 +536,12 @@ module Dwarfs
     PIECE = 8192
     private_constant :PIECE
 
+    # An integer of what Ruby takes for one; not of nil and strings.
+    def self.integer(value)
+      raise TypeError, "no implicit conversion of #{value.class} into Integer" unless value.respond_to?(:to_int)
+      value.to_int
+    end
+
     attr_reader :size
 
     def initialize(pointer)
@@ -547,6 +553,7 @@ module Dwarfs
     # As IO#pread, but without an EOFError: fewer bytes only at the end.
     def pread(length, offset)
       native = pointer
+      length, offset = Reader.integer(length), Reader.integer(offset)
       raise ArgumentError, "negative length or offset" if length < 0 || offset < 0
       return +"".b if offset >= @size
       Native.dwarfs_script_read(native, offset, [length, @size - offset].min)

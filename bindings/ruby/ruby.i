@@ -37,6 +37,18 @@ static void raise_error(dwarfs_error *err, int code)
 	raise_failure(code, message, name, where, errnum);
 }
 
+/* The number of an entry or an inode; NUM2UINT() accepts negative ones. */
+static uint32_t get_number(VALUE value)
+{
+	unsigned long long number = NUM2ULL(value);
+
+	if (RB_INTEGER_TYPE_P(value) && RTEST(rb_funcall(value, '<', 1, INT2FIX(0))))
+		number = ULLONG_MAX;
+	if (number > UINT32_MAX)
+		rb_raise(rb_eRangeError, "not a number of 32 bits");
+	return (uint32_t)number;
+}
+
 /* A call that is protected from exceptions. */
 struct call {
 	VALUE callable, arguments[4];
@@ -103,7 +115,7 @@ static void call_finding(void *user, int severity, int code, int64_t section,
 	$2 = (size_t)RSTRING_LEN($input);
 }
 %typemap(freearg) (const char *name, size_t bytes) ""
-%typemap(in) dwarfs_entry, dwarfs_inode "$1.number = NUM2UINT($input);"
+%typemap(in) dwarfs_entry, dwarfs_inode "$1.number = get_number($input);"
 
 /* A number of bytes; the result is a string with those that were read. */
 %typemap(in) struct script_room *room (struct script_room memory, volatile VALUE string) {

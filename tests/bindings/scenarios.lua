@@ -171,6 +171,13 @@ test("pread", function()
 	same(file:pread(1, 1 << 40), "")
 	same(file:pread(0, 0), "")
 	fails(file.pread, file, -1, 0)
+	for _, bad in ipairs {-1, math.mininteger, -1e300, 0 / 0, 0.5, "x", {}} do
+		fails(file.pread, file, bad, 0)
+		fails(file.pread, file, 1, bad)
+		fails(file.read, file, bad)
+		fails(native.dwarfs_entry_name, image.handle, bad)
+	end
+	fails(native.dwarfs_entry_name, image.handle, 1 << 32)
 end)
 test("seek", function()
 	local file <close> = image:open("sub/b.bin")

@@ -105,6 +105,14 @@ case "pread", sub {
     same($file->pread(3, 255), "\xff\x00\x01");
     same(length $file->pread(1 << 40, 255_990), 10);
     same($file->pread(1, 1 << 40), "");
+    same(length $file->pread(1e30, 255_990), 10);
+    for my $bad (-1, -(1 << 62), -1e300, "nan" + 0, undef, "abc", [], {}) {
+        same(fails(sub { $file->pread($bad, 0) })->code, -2);
+        same(fails(sub { $file->pread(1, $bad) })->code, -2);
+        same(fails(sub { Dwarfs::Native::dwarfs_entry_name($image->{pointer}, $bad) })->code, -2);
+    }
+    fails(sub { $file->read(my $data, -1) });
+    fails(sub { Dwarfs::Native::dwarfs_entry_name($image->{pointer}, 1 << 32) });
 };
 case "seek", sub {
     my $file = $image->open("sub/b.bin");

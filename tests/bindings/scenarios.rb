@@ -109,6 +109,14 @@ test("pread") do
     same file.pread(1 << 40, 255_990).bytesize, 10
     same file.pread(1, 1 << 40), ""
     fails(ArgumentError) { file.pread(-1, 0) }
+    fails(ArgumentError) { file.pread(1, -1) }
+    fails(ArgumentError) { file.read(-1) }
+    [nil, "1", [], Object].each do |bad|
+      fails(TypeError) { file.pread(bad, 0) }
+      fails(TypeError) { file.pread(1, bad) }
+    end
+    fails(FloatDomainError) { file.pread(Float::NAN, 0) }
+    [-1, 1 << 32, 1 << 70].each { |bad| fails(RangeError) { Dwarfs::Entry.new(image, bad, "").stat } }
   end
 end
 test("seek") do
