@@ -66,7 +66,9 @@ C<include> is called with a path, its mode and its size, and says whether to inc
 C<progress> with a hash; C<level> is 0 to 9; C<block_bits>, C<order> and C<compression> are as for
 mkdwarfs; C<xattrs> says whether to keep extended attributes; C<overwrite> replaces C<$output>;
 C<cancel> is a reference to a scalar that is checked with each entry and report. What a callback
-dies with ends the run, and is passed on.
+dies with ends the run, and is passed on, as is what a signal handler dies with during the run:
+C<alarm> sets a limit of time. A callback cannot leave a loop around the run by C<last>, C<next> or
+C<goto>; that is an error, as in C<sort>.
 
 =item Dwarfs::rewrite($source, $output, %options)
 
@@ -296,11 +298,13 @@ sub compare {
 # One operation: its task, its callbacks, and the handles that it frees. What a callback dies with
 # is kept, and ends it.
 package Dwarfs::Run;
+use Scalar::Util qw(weaken);
 
 sub new {
     my ($class, $given) = @_;
     my $self = bless { %{$given}{qw(include progress cancel)}, handles => [] }, $class;
-    $self->{on_progress} = sub { $self->report($_[0]) };
+    weaken(my $weak = $self);
+    $self->{on_progress} = sub { $weak->report($_[0]) };
     return $self;
 }
 
@@ -316,7 +320,6 @@ sub start {
     };
     my $failure = exists $self->{failure} ? $self->{failure} : $@;
     $_->close for reverse @{ $self->{handles} };
-    delete @{$self}{qw(on_progress on_include)};    # which refer to this
     die $failure if !$done || exists $self->{failure};
     return;
 }
@@ -332,7 +335,8 @@ sub builder {
     my ($self, $given) = @_;
     my $builder = $self->own(Dwarfs::Native::dwarfs_builder_new(undef),
         \&Dwarfs::Native::dwarfs_builder_free);
-    $self->{on_include} = sub { $self->choose($_[0]) };
+    weaken(my $weak = $self);
+    $self->{on_include} = sub { $weak->choose($_[0]) };
     Dwarfs::Native::dwarfs_builder_set_task($builder, $self->{task});
     Dwarfs::Native::dwarfs_builder_set_include($builder, $self->{on_include});
     Dwarfs::Native::dwarfs_builder_set_level($builder, $given->{level}) if defined $given->{level};

@@ -41,7 +41,27 @@ static void set_failure(pTHX_ int code, const char *message, const char *path,
 	sv_setsv(ERRSV, object);
 }
 
-/* The same for an error of the library, which is freed. */
+/* What a callback died with, until the library has returned; undef if none did. */
+static SV *pending_failure(pTHX)
+{
+	return get_sv("Dwarfs::Native::failure", GV_ADD);
+}
+
+/* Free err, and die with what a callback died with, if one did. */
+static void raise_pending(pTHX_ dwarfs_error *err)
+{
+	SV *failure = pending_failure(aTHX);
+	SV *copy;
+
+	if (!SvOK(failure))
+		return;
+	dwarfs_error_free(err);
+	copy = sv_mortalcopy(failure);
+	sv_setsv(failure, &PL_sv_undef);
+	croak_sv(copy);
+}
+
+/* Make $@ the error of the library, which is freed. */
 static void set_error(pTHX_ dwarfs_error *err, int code)
 {
 	uint64_t offset;
@@ -92,31 +112,36 @@ static SV *new_room(pTHX_ size_t bytes)
 }
 
 /*
- * Call with arguments that are mortal. Returns an integer, or DWARFS_ERR_CANCELLED.
+ * Call with arguments that are mortal. Returns an integer, or DWARFS_ERR_CANCELLED. A stack of
+ * its own makes last, next and goto out of the callable errors, as they are in sort.
  */
 static int call_perl(pTHX_ SV *callable, SV *const *arguments, int count)
 {
 	int result = DWARFS_ERR_CANCELLED;
+	SV *value;
 	dSP;
 
+	if (SvOK(pending_failure(aTHX)))
+		return result;
+	PUSHSTACKi(PERLSI_MAGIC);
 	PUSHMARK(SP);
 	EXTEND(SP, count);
 	for (int i = 0; i < count; i++)
 		PUSHs(arguments[i]);
 	PUTBACK;
-	count = call_sv(callable, G_SCALAR | G_EVAL);
+	call_sv(callable, G_SCALAR | G_EVAL);
 	SPAGAIN;
-	if (count == 1) {
-		SV *value = POPs;
-
-		if (!SvTRUE(ERRSV))
-			result = (int)SvIV(value);
-	}
+	value = POPs;
 	PUTBACK;
+	if (SvROK(ERRSV) || SvTRUE(ERRSV))
+		sv_setsv(pending_failure(aTHX), ERRSV);
+	else
+		result = (int)SvIV(value);
+	POPSTACK;
 	return result;
 }
 
-/* The layer catches exceptions, and returns a negative number for them. */
+/* The layer catches exceptions of callbacks, but not those of a signal handler in between. */
 static int call_with_handle(void *user, void *handle, swig_type_info *type,
 			    dwarfs_error **err)
 {
@@ -164,6 +189,13 @@ static void call_finding(void *user, int severity, int code, int64_t section,
 		ST(argvi) = one;
 		argvi++;
 	}
+%enddef
+
+%define DWARFS_ERROR(err)
+	raise_pending(aTHX_ err);
+	if (result < 0)
+		script_fail(err, result);
+	dwarfs_error_free(err);
 %enddef
 
 %typemap(in) const char * {

@@ -55,6 +55,19 @@ case "callback raises", sub {
         "mine\n");
     same(fails(sub { Dwarfs::pack($tree, "$folder/r.dwarfs", progress => sub { die { a => 5 } }) })
             ->{a}, 5);
+    my $handles = Dwarfs::handles();
+    my $leave = sub {
+        my ($out) = @_;
+        OUTER: for my $once (1) {
+            my $failure = fails(sub { Dwarfs::pack($tree, "$folder/r.dwarfs", include => $out) });
+            same($failure =~ /outside a loop block|abel/ ? 1 : 0, 1);
+            return;
+        }
+        die "the loop was left";
+    };
+    no warnings "exiting";
+    $leave->($_) for sub { last }, sub { next }, sub { redo }, sub { last OUTER }, sub { goto OUTER };
+    same(Dwarfs::handles(), $handles);
     same(-e "$folder/r.dwarfs" ? 1 : 0, 0);
 };
 case "progress", sub {
@@ -70,6 +83,30 @@ case "cancel", sub {
             include => sub { $cancel = 1 });
     });
     same($failure->code, -15);
+};
+case "signal", sub {
+    my $handles = Dwarfs::handles();
+    local $SIG{USR1} = sub { die { signal => $_[0] } };
+    for my $name (qw(include progress)) {
+        my $failure = fails(sub {
+            Dwarfs::pack($tree, "$folder/k.dwarfs", $name => sub { kill USR1 => $$; 1 });
+        });
+        same($failure->{signal}, "USR1");
+    }
+    # Outside of what the layer catches.
+    my $task = Dwarfs::Native::dwarfs_task_new();
+    my $builder = Dwarfs::Native::dwarfs_builder_new(undef);
+    my $include = sub { kill USR1 => $$; 1 };
+    Dwarfs::Native::dwarfs_builder_set_include($builder, $include);
+    my $failure = fails(sub {
+        Dwarfs::Native::dwarfs_composed_add_path($builder, $tree, 1, $task);
+        Dwarfs::Native::dwarfs_builder_write_path($builder, "$folder/k.dwarfs", 0);
+    });
+    Dwarfs::Native::dwarfs_builder_free($builder);
+    Dwarfs::Native::dwarfs_task_free($task);
+    same($failure->{signal}, "USR1");
+    same(Dwarfs::handles(), $handles);
+    same(-e "$folder/k.dwarfs" ? 1 : 0, 0);
 };
 
 my $image;

@@ -26,6 +26,9 @@ CASES = ["pack", "callback chooses", "callback raises", "progress", "cancel", "o
          "xattr", "link target", "missing file", "not an image", "damaged image", *OPERATIONS,
          "wrong type", "use after close", "children keep parents", "open and close", "threads",
          "handles"]
+# What one language has.
+if COMMAND[-1].endswith(".pl"):
+    CASES += ["signal"]
 NEED_ARCHIVES = {"export", "import", "compare"}
 VALGRIND = ["valgrind", "--quiet", "--keep-debuginfo=yes", "--leak-check=full",
             "--show-leak-kinds=definite", "--errors-for-leak-kinds=none", "--num-callers=40"]
