@@ -12,8 +12,8 @@ Dwarfs - read and write DwarFS images
     my $image = Dwarfs->open("photos.dwarfs");
     my $next = $image->walk;
     while (defined(my $path = $next->())) { print "$path\n" }
-    my $file = $image->open("notes.txt");    # reads as IO::Handle does
-    while (defined(my $line = $file->getline)) { print $line }
+    my $file = $image->open("notes.txt");    # a file handle
+    while (my $line = <$file>) { print $line }
     $image->extract("copy");
     $image->export("photos.tar.zst");
     Dwarfs::pack(["photos.dwarfs", "more.tar"], "all.dwarfs");
@@ -36,6 +36,16 @@ their image open.
 An image: C<stat($path)> (a hash), C<list($path)>, C<walk($path)> (a function that returns the
 next path, undef at the end), C<open($path)>, C<read($path)>, C<readlink($path)>,
 C<xattrs($path)> (a hash), C<check>, C<close>.
+
+=item $file = $image->open($path)
+
+A file handle of Perl, of a class that inherits from C<IO::Handle> and C<IO::Seekable>:
+C<< <$file> >> with any C<$/>, C<read>, C<getc>, C<eof>, C<seek>, C<tell> and C<binmode>, as
+operators and as methods, also with layers such as C<:encoding(UTF-8)>. It is not tied. Other
+methods are C<size> and C<pread($bytes, $offset)>, which does not move the position. A read that
+fails dies. Methods of a closed file die, operators return undef as for any file handle. There is no
+file descriptor: C<fileno> is -1, the method C<sysread> is C<read>, and the operator C<sysread>
+fails.
 
 =item $image->extract($directory, %options)
 
@@ -108,7 +118,7 @@ our $VERSION = '0.1.0';
     XSLoader::load('Dwarfs::Native');
 }
 
-my $handles = 0;
+our $handles = 0;    # the layer of file handles counts, too
 my @run_options = qw(progress cancel);
 my @builder_options = qw(level block_bits order compression xattrs);
 my @output_options =
@@ -426,8 +436,7 @@ sub open {
     my ($self, $path) = @_;
     my $entry = Dwarfs::Native::dwarfs_find_followed($self->{pointer}, $path);
     my $inode = Dwarfs::Native::dwarfs_entry_inode($self->{pointer}, $entry);
-    return Dwarfs::File->make(Dwarfs::Native::dwarfs_file_open($self->{pointer}, $inode),
-        \&Dwarfs::Native::dwarfs_file_free, position => 0);
+    return Dwarfs::Native::dwarfs_file_open($self->{pointer}, $inode);
 }
 
 sub read {
@@ -516,12 +525,30 @@ sub set_output_options {
     return;
 }
 
-# Reads as IO::Handle does; nothing is buffered but the blocks, by the library.
+# A file handle of Perl: a glob with a layer that reads the file.
 package Dwarfs::File;
-our @ISA = ('Dwarfs::Handle');
+use IO::Handle ();
+use IO::Seekable ();
+our @ISA = qw(IO::Handle IO::Seekable);
 use Scalar::Util qw(looks_like_number);
 
-sub size { return Dwarfs::Native::dwarfs_file_bytes($_[0]{pointer}) }
+# The methods of IO::Handle and IO::Seekable return undef for a closed handle; these die.
+for my $name (qw(getline getlines getc read eof seek tell ungetc input_line_number)) {
+    my $method = IO::Handle->can($name) || IO::Seekable->can($name);
+    no strict 'refs';
+    *$name = sub {
+        Dwarfs::Error->refuse("the handle is closed") if !$_[0]->opened;
+        &$method;    # with the same @_, as read() sets one of it
+    };
+}
+
+sub binmode { return @_ > 1 ? CORE::binmode($_[0], $_[1]) : CORE::binmode($_[0]) }
+
+# There is no file descriptor to read from.
+sub sysread;
+*sysread = \&read;
+
+sub size { return Dwarfs::Native::dwarfs_file_bytes($_[0]) }
 
 sub pread {
     my ($self, $bytes, $offset) = @_;
@@ -532,59 +559,7 @@ sub pread {
     }
     return "" if $offset >= $size;
     $bytes = $size - $offset if $bytes > $size - $offset;
-    return Dwarfs::Native::dwarfs_script_read($self->{pointer}, $offset, $bytes);
+    return Dwarfs::Native::dwarfs_script_read($self, $offset, $bytes);
 }
-
-# read($buffer, $bytes, $offset_in_buffer)
-sub read {
-    my ($self, undef, $bytes, $at) = @_;
-    my $data = $self->pread($bytes, $self->{position});
-    $self->{position} += length $data;
-    $_[1] = "" if !defined $_[1];
-    if ($at) {
-        $_[1] .= "\0" x ($at - length $_[1]) if $at > length $_[1];
-        substr($_[1], $at) = $data;
-    } else {
-        $_[1] = $data;
-    }
-    return length $data;
-}
-
-sub getline {
-    my ($self) = @_;
-    my $line = "";
-    while (1) {
-        my $data = $self->pread(4096, $self->{position});
-        my $end = defined $/ ? index($line . $data, $/) : -1;
-        my $had = length $line;
-        $line .= $data;
-        if ($end >= 0) {
-            $line = substr($line, 0, $end + length $/);
-            $self->{position} += length($line) - $had;
-            return $line;
-        }
-        $self->{position} += length $data;
-        last if $data eq "";
-    }
-    return $line eq "" ? undef : $line;
-}
-
-sub getlines {
-    my ($self) = @_;
-    my @lines;
-    while (defined(my $line = $self->getline)) { push @lines, $line }
-    return @lines;
-}
-
-sub seek {
-    my ($self, $offset, $whence) = @_;
-    my $from = !$whence ? 0 : $whence == 1 ? $self->{position} : $self->size;
-    return 0 if $from + $offset < 0;
-    $self->{position} = $from + $offset;
-    return 1;
-}
-
-sub tell { return $_[0]{position} }
-sub eof  { return $_[0]{position} >= $_[0]->size }
 
 1;

@@ -240,4 +240,11 @@ static void call_finding(void *user, int severity, int code, int64_t section,
 	}
 }
 
+%include "perl/file.i"
 %include "script.i"
+
+%typemap(argout) dwarfs_file **file_out {
+	if (result >= 0) {
+		DWARFS_RESULT(new_file_handle(aTHX_ *$1))
+	}
+}

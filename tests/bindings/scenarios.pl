@@ -149,6 +149,7 @@ case "pread", sub {
         same(fails(sub { Dwarfs::Native::dwarfs_entry_name($image->{pointer}, $bad) })->code, -2);
     }
     fails(sub { $file->read(my $data, -1) });
+    fails(sub { Dwarfs::Native::dwarfs_file_bytes($_) }) for undef, "a.txt", {}, \*STDIN, $image->{pointer};
     fails(sub { Dwarfs::Native::dwarfs_entry_name($image->{pointer}, 1 << 32) });
 };
 case "seek", sub {
@@ -157,14 +158,66 @@ case "seek", sub {
     same($file->read(my $data, 10), 2);
     same($data, "\xfe\xff");
     same($file->eof ? 1 : 0, 1);
-    same($file->seek(-1, 0), 0);
+    same($file->seek(-1, 0) ? 1 : 0, 0);
     same($file->tell, 256_000);
+    same($file->seek(-1, 1), 1);
+    same($file->getc, "\xff");
+    same(defined $file->getc ? 1 : 0, 0);
+    same($file->seek(300_000, 0), 1);
+    same($file->read($data, 1), 0);
+    same($file->seek(255, 0), 1);
+    same($file->sysread($data, 2, 1), 2);
+    same($data, "\0\xff\0");
+    same(tell($file), 257);
 };
 case "lines", sub {
     my $file = $image->open("a.txt");
     same($file->getline, "first\n");
     same(join("|", $file->getlines), "second\n|third");
     same(defined $file->getline ? 1 : 0, 0);
+    seek($file, 0, 0);
+    { local $/ = \4; same(join("|", <$file>), "firs|t\nse|cond|\nthi|rd"); }
+    seek($file, 0, 0);
+    { local $/ = "d\n"; same(scalar <$file>, "first\nsecond\n"); }
+    { local $/; same(scalar <$file>, "third"); }
+};
+# What any file handle does: compared with that of the same bytes.
+case "file handle", sub {
+    my $text = "\n\n\none\ntwo\n\n\n\nthree\n" . ("x" x 5_000_000) . "\n\xc3\xa9\n";
+    mkdir "$folder/text" or die;
+    open(my $out, ">:raw", "$folder/text/t") or die;
+    print $out $text;
+    close $out;
+    Dwarfs::pack("$folder/text", "$folder/t.dwarfs", level => 1);
+    my $opened = Dwarfs->open("$folder/t.dwarfs");
+    for my $separator ("\n", "", undef, \7, "wo\n\n", "none") {
+        local $/ = $separator;
+        open(my $plain, "<:raw", "$folder/text/t") or die;
+        my ($file, @ends) = ($opened->open("t"));
+        my (@wanted, @got) = <$plain>;
+        push @got, $_ while <$file>;
+        same(scalar @got, scalar @wanted);
+        same($got[$_] eq $wanted[$_] ? 1 : 0, 1) for 0 .. $#wanted;
+        same($file->input_line_number, $plain->input_line_number);
+    }
+    my $file = $opened->open("t");
+    same($file->isa("IO::Handle") && $file->opened && !tied(*$file) ? 1 : 0, 1);
+    same($file->fileno, -1);
+    same($file->binmode(":encoding(UTF-8)") ? 1 : 0, 1);
+    seek($file, -3, 2);
+    same(ord getc($file), 0xe9);
+    binmode($file);
+    $file->ungetc(ord "y");
+    same($file->getc, "y");
+    same($file->error, 0);
+    same(sysread($file, my $data, 1) // "undef", "undef");
+    { no warnings; same(print($file "x") ? 1 : 0, 0); }
+    my $handles = Dwarfs::handles();
+    same(close($file) ? 1 : 0, 1);
+    same(Dwarfs::handles(), $handles - 1);
+    same(defined $file->opened && $file->opened ? 1 : 0, 0);
+    { $opened->open("t")->getline for 1 .. 10; }
+    same(Dwarfs::handles(), $handles - 1);
 };
 case "xattr", sub {
     my $attributes = $image->xattrs("a.txt");
@@ -195,6 +248,13 @@ case "damaged image", sub {
     close $out;
     my $failure = fails(sub { Dwarfs->open("$folder/d.dwarfs")->read("sub/b.bin") });
     same($failure->code, -6);
+    my $file = Dwarfs->open("$folder/d.dwarfs")->open("sub/b.bin");
+    $failure = fails(sub { my $line = <$file> });
+    same($failure->code, -6);
+    same($file->error, 1);
+    $file->clearerr;
+    same(fails(sub { read($file, my $data, 5) })->code, -6);
+    close($file);
     same($failure->offset, 0);
     same(fails(sub { Dwarfs->open("$folder/d.dwarfs")->check })->code, -6);
     truncate("$folder/d.dwarfs", length($bytes) - 1) or die;
@@ -301,7 +361,8 @@ case "rewrite", sub {
     same(-e $none ? 1 : 0, 0);
 };
 case "wrong type", sub {
-    fails(sub { Dwarfs::Native::dwarfs_image_bytes($image->open("a.txt")->{pointer}) });
+    no warnings "numeric";    # of SWIG
+    fails(sub { Dwarfs::Native::dwarfs_image_bytes($image->open("a.txt")) });
     fails(sub { Dwarfs::Native::dwarfs_image_bytes("text") });
     fails(sub { Dwarfs::Native::dwarfs_image_bytes() });
     fails(sub { Dwarfs::pack($tree, "$folder/w.dwarfs", no_option => 1) });
@@ -317,7 +378,11 @@ case "use after close", sub {
         sub { Dwarfs::pack([$tree, $closed], "$folder/w.dwarfs") },
         sub { Dwarfs::rewrite($closed, "$folder/w.dwarfs") };
     fails(sub { $file->pread(1, 0) });
-    fails(sub { $file->size });
+    same(fails($_)->code, -2) for sub { $file->size }, sub { $file->getline }, sub { $file->tell },
+        sub { $file->eof }, sub { $file->read(my $data, 1) }, sub { $file->seek(0, 0) };
+    no warnings "closed", "unopened";
+    same(defined readline($file) ? 1 : 0, 0);
+    same(tell($file), -1);
 };
 case "children keep parents", sub {
     my $parent = Dwarfs->open($path);
@@ -340,8 +405,13 @@ case "open and close", sub {
 case "threads", sub {
     if ($Config{useithreads}) {
         require threads;
-        my $thread = threads->create(sub { Dwarfs->open($path)->read("a.txt") });
+        my $file = $image->open("a.txt");
+        my $thread = threads->create(sub {
+            same(fails(sub { $file->size })->code, -2);
+            Dwarfs->open($path)->read("a.txt");
+        });
         same($thread->join, "first\nsecond\nthird");
+        same($file->getline, "first\n");
     }
     same($image->stat("a.txt")->{size}, 18);
 };

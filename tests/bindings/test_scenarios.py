@@ -28,7 +28,7 @@ CASES = ["pack", "callback chooses", "callback raises", "progress", "cancel", "o
          "handles"]
 # What one language has.
 if COMMAND[-1].endswith(".pl"):
-    CASES += ["signal"]
+    CASES += ["signal", "file handle"]
 NEED_ARCHIVES = {"export", "import", "compare"}
 VALGRIND = ["valgrind", "--quiet", "--keep-debuginfo=yes", "--leak-check=full",
             "--show-leak-kinds=definite", "--errors-for-leak-kinds=none", "--num-callers=40"]
