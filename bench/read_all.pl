@@ -23,7 +23,7 @@ sub read_all {
     my $image = Dwarfs->open($path);
     my ($files, $bytes, $next) = (0, 0, $image->walk);
     while (defined(my $found = $next->())) {
-        next if ($image->stat($found)->{mode} & 0170000) != 0100000;
+        next if ($image->lstat($found)->{mode} & 0170000) != 0100000;
         $files++;
         $bytes += length $image->read($found);
     }

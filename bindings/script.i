@@ -205,6 +205,7 @@ DWARFS_CALLBACK(dwarfs_difference_fn, difference)
 %ignore dwarfs_image_created_on;
 %ignore dwarfs_history_time;
 %ignore dwarfs_walk_next; /* dwarfs_script_next() */
+%ignore dwarfs_find; /* dwarfs_script_find() */
 %rename("$ignore", regexmatch$name = "^dwarfs_(order_list|digest|salvage|stat)") "";
 
 /* -- what the languages add ---------------------------------------------------------------- */
@@ -255,7 +256,50 @@ struct script_room {
 	}
 }
 
+%{
+/* Find the last name of a path in its directory, and follow links to that. */
+static int find_last(const dwarfs_image *image, const char *path, size_t start, size_t end,
+		     dwarfs_entry *entry_out)
+{
+	char *directory = malloc(start + 1);
+	dwarfs_inode inode;
+	int ret = DWARFS_ERR_NOMEM;
+
+	if (!directory)
+		return ret;
+	memcpy(directory, path, start);
+	directory[start] = 0;
+	if ((ret = dwarfs_find_followed(image, directory, entry_out, NULL)) == 0 &&
+	    (ret = dwarfs_entry_inode(image, *entry_out, &inode, NULL)) == 0)
+		ret = dwarfs_dir_find(image, inode, path + start, end - start, entry_out,
+				      NULL);
+	free(directory);
+	return ret;
+}
+%}
+
 %inline %{
+/* Find an entry as lstat() does: links are followed, but not one that is the last name. */
+int dwarfs_script_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry_out,
+		       dwarfs_error **err)
+{
+	size_t start, end = path ? strlen(path) : 0;
+	int ret;
+
+	if (!path)
+		return dwarfs_error_set(err, DWARFS_ERR_INVALID, 0, "a path is needed");
+	if ((ret = dwarfs_find(image, path, entry_out, NULL)) == 0)
+		return 0;
+	while (end > 0 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/';)
+		start--;
+	if (ret == DWARFS_ERR_NOT_DIR && path[end - 1] != '.' &&
+	    find_last(image, path, start, end, entry_out) == 0)
+		return 0;
+	return dwarfs_find_followed(image, path, entry_out, err);
+}
+
 int dwarfs_script_next(dwarfs_walk *walk, dwarfs_entry *next_out, dwarfs_error **err)
 {
 	return dwarfs_walk_next(walk, next_out, err);

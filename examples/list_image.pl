@@ -16,7 +16,7 @@ if (($command // "") eq "pack" && @arguments == 2) {
     my $image = Dwarfs->open($arguments[0]);
     my $next = $image->walk;
     while (defined(my $path = $next->())) {
-        printf "%8d %s\n", $image->stat($path)->{size}, $path;
+        printf "%8d %s\n", $image->lstat($path)->{size}, $path;
     }
 } else {
     die "usage: list_image.pl pack DIRECTORY IMAGE | list IMAGE\n";

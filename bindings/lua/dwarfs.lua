@@ -296,9 +296,10 @@ end
 
 -- -- images ----------------------------------------------------------------------------------
 
--- The number of an entry; links are followed if that is asked for.
+-- The number of an entry. Links in the directories of a path are followed, with the image as root
+-- file system; one that is the last name only if that is asked for.
 local function find(image, path, follow)
-	local look_up = follow and native.dwarfs_find_followed or native.dwarfs_find
+	local look_up = follow and native.dwarfs_find_followed or native.dwarfs_script_find
 	return look_up(image.handle, path)
 end
 
@@ -325,11 +326,17 @@ function Image:stat(path) return stat(self, find(self, path, true)) end
 -- The same, but of a link itself.
 function Image:lstat(path) return stat(self, find(self, path)) end
 
+-- Errors that say that nothing is at a path; the last is that of links in a circle.
+local MISSING = {[native.DWARFS_ERR_NOT_FOUND] = true, [native.DWARFS_ERR_NOT_DIR] = true,
+	[native.DWARFS_ERR_INVALID] = true}
+
+-- Whether there is something at a path; a link that leads nowhere does not exist.
 function Image:exists(path)
-	local found, failure = pcall(find, self, path)
+	self:size()
+	local found, failure = pcall(find, self, path, true)
 	if found then return true end
-	local code = getmetatable(failure) == dwarfs.Error and failure.code
-	if code == native.DWARFS_ERR_NOT_FOUND or code == native.DWARFS_ERR_NOT_DIR then return false end
+	local is_missing = getmetatable(failure) == dwarfs.Error and MISSING[failure.code]
+	if is_missing and not path:find("\0", 1, true) then return false end
 	error(failure, 0)
 end
 
@@ -341,7 +348,8 @@ function Image:list(path)
 	return names
 end
 
--- For a loop over the paths of an entry and of all below it; the root's is empty.
+-- For a loop over the paths of an entry and of all below it; the root's is empty. A link is not
+-- followed.
 function Image:walk(path)
 	local prefix = (path or ""):gsub("/+", "/"):gsub("^/", ""):gsub("/$", "")
 	local walk = native.dwarfs_walk_new(self.handle, find(self, prefix), native.DWARFS_WALK_TREE)
@@ -374,15 +382,20 @@ end
 
 function Image:readlink(path) return native.dwarfs_link_read(self.handle, inode(self, path)) end
 
--- Extended attributes: a table of names and values.
-function Image:xattrs(path)
-	local number, found, index = inode(self, path), {}, 0
+local function xattrs(image, number)
+	local found, index = {}, 0
 	while true do
-		local name, value = native.dwarfs_script_xattr(self.handle, number, index)
+		local name, value = native.dwarfs_script_xattr(image.handle, number, index)
 		if not name then return found end
 		found[name], index = value, index + 1
 	end
 end
+
+-- Extended attributes of what a path leads to: a table of names and values.
+function Image:xattrs(path) return xattrs(self, inode(self, path, true)) end
+
+-- The same, but of a link itself.
+function Image:lxattrs(path) return xattrs(self, inode(self, path)) end
 
 -- Verify all of it: returns 0, or raises the first error.
 function Image:check()

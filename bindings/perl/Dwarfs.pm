@@ -33,9 +33,12 @@ their image open.
 
 =item Dwarfs->open($path), Dwarfs->open_bytes($bytes)
 
-An image: C<stat($path)> (a hash), C<list($path)>, C<walk($path)> (a function that returns the
-next path, undef at the end), C<open($path)>, C<read($path)>, C<readlink($path)>,
-C<xattrs($path)> (a hash), C<check>, C<close>.
+An image: C<stat($path)> (a hash), C<lstat($path)>, C<list($path)>, C<walk($path)> (a function that
+returns the next path, undef at the end), C<open($path)>, C<read($path)>, C<readlink($path)>,
+C<xattrs($path)> (a hash), C<lxattrs($path)>, C<check>, C<close>.
+
+Symbolic links are followed in the directories of a path, with the image as root file system. A
+link that is the last name is followed too, but for C<lstat>, C<lxattrs>, C<readlink> and C<walk>.
 
 =item $file = $image->open($path)
 
@@ -394,32 +397,40 @@ sub report {
 
 package Dwarfs::Image;
 
-sub stat {
-    my ($self, $path) = @_;
-    my $entry = Dwarfs::Native::dwarfs_find($self->{pointer}, $path);
+# The entry of a path, or what a link leads to. Links in its directories are always followed.
+sub entry {
+    my ($self, $path, $follow) = @_;
+    return $follow ? Dwarfs::Native::dwarfs_find_followed($self->{pointer}, $path)
+        : Dwarfs::Native::dwarfs_script_find($self->{pointer}, $path);
+}
+
+sub inode {
+    my ($self, $path, $follow) = @_;
+    return Dwarfs::Native::dwarfs_entry_inode($self->{pointer}, $self->entry($path, $follow));
+}
+
+sub status {
+    my ($self, $entry) = @_;
     my %stat;
     @stat{qw(inode mode uid gid size nlink mtime mtime_ns atime atime_ns ctime ctime_ns)} =
         Dwarfs::Native::dwarfs_script_stat($self->{pointer}, $entry);
     return \%stat;
 }
 
-sub inode {
-    my ($self, $path) = @_;
-    return Dwarfs::Native::dwarfs_entry_inode($self->{pointer},
-        Dwarfs::Native::dwarfs_find($self->{pointer}, $path));
-}
+sub stat  { return $_[0]->status($_[0]->entry($_[1], 1)) }
+sub lstat { return $_[0]->status($_[0]->entry($_[1], 0)) }
 
 sub list {
     my ($self, $path) = @_;
     my ($first, $count) = Dwarfs::Native::dwarfs_dir_range($self->{pointer},
-        $self->inode(defined $path ? $path : ""));
+        $self->inode(defined $path ? $path : "", 1));
     return map { Dwarfs::Native::dwarfs_entry_name($self->{pointer}, $first + $_) }
         0 .. $count - 1;
 }
 
 sub walk {
     my ($self, $path) = @_;
-    my $start = Dwarfs::Native::dwarfs_find($self->{pointer}, defined $path ? $path : "");
+    my $start = $self->entry(defined $path ? $path : "");
     my $walk = Dwarfs::Handle->make(
         Dwarfs::Native::dwarfs_walk_new($self->{pointer}, $start, 0),
         \&Dwarfs::Native::dwarfs_walk_free);
@@ -434,9 +445,7 @@ sub walk {
 
 sub open {
     my ($self, $path) = @_;
-    my $entry = Dwarfs::Native::dwarfs_find_followed($self->{pointer}, $path);
-    my $inode = Dwarfs::Native::dwarfs_entry_inode($self->{pointer}, $entry);
-    return Dwarfs::Native::dwarfs_file_open($self->{pointer}, $inode);
+    return Dwarfs::Native::dwarfs_file_open($self->{pointer}, $self->inode($path, 1));
 }
 
 sub read {
@@ -450,9 +459,11 @@ sub readlink {
     return Dwarfs::Native::dwarfs_link_read($self->{pointer}, $self->inode($path));
 }
 
-sub xattrs {
-    my ($self, $path) = @_;
-    my $inode = $self->inode($path);
+sub xattrs  { return $_[0]->attributes($_[0]->inode($_[1], 1)) }
+sub lxattrs { return $_[0]->attributes($_[0]->inode($_[1], 0)) }
+
+sub attributes {
+    my ($self, $inode) = @_;
     my %attributes;
     for (my $i = 0;; $i++) {
         my ($name, $value) = Dwarfs::Native::dwarfs_script_xattr($self->{pointer}, $inode, $i)

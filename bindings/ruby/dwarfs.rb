@@ -335,9 +335,11 @@ module Dwarfs
       super(pointer, :dwarfs_image_free)
     end
 
-    # The entry of a path; a link is not followed unless that is asked for.
+    # The entry of a path. Links in its directories are followed, with the image as root file
+    # system; one that is the last name is not, unless that is asked for.
     def [](path, follow: false)
-      number = follow ? Native.dwarfs_find_followed(pointer, path) : Native.dwarfs_find(pointer, path)
+      path = File.path(path)
+      number = follow ? Native.dwarfs_find_followed(pointer, path) : Native.dwarfs_script_find(pointer, path)
       Entry.new(self, number, Dwarfs.text(path.b.split("/").reject(&:empty?).join("/")))
     end
 
@@ -365,15 +367,23 @@ module Dwarfs
       self[path, follow: true].list
     end
 
+    # As File.stat: of what a link leads to.
     def stat(path)
       self[path, follow: true].stat
     end
 
+    # As File.lstat: of a link itself.
+    def lstat(path)
+      self[path].stat
+    end
+
+    # As File.exist?: a link that leads nowhere does not exist.
     def exist?(path)
-      self[path]
+      pointer
+      self[path, follow: true]
       true
     rescue Error => failure
-      raise unless [-9, -10].include?(failure.code)
+      raise if closed? || ![-2, -9, -10].include?(failure.code)
       false
     end
 
@@ -390,8 +400,9 @@ module Dwarfs
       self[path].readlink
     end
 
+    # Of what a link leads to; image[path].xattrs has those of a link.
     def xattrs(path)
-      self[path].xattrs
+      self[path, follow: true].xattrs
     end
 
     # Verify all of it: returns 0, or raises the first error.

@@ -249,6 +249,33 @@ test("link target", function()
 	same(image:open("link"):size(), 256000)
 	same(fails(image.readlink, image, "sub").code, -2)
 end)
+test("links", function()
+	dwarfs.pack(FOLDER .. "/links", FOLDER .. "/l.dwarfs")
+	local links <close> = dwarfs.open(FOLDER .. "/l.dwarfs")
+	for _, path in ipairs {"through/file", "through/../through/file", "through/up", "absolute"} do
+		same(links:read(path), "text")
+		same(links:stat(path).size, 4)
+		same(links:exists(path), true)
+	end
+	for _, path in ipairs {"through", "through/up", "absolute", "dangling", "circle"} do
+		same(links:lstat(path).type, "link")
+	end
+	same(links:lstat("through/file").type, "file")
+	same(links:stat("through").type, "directory")
+	same(links:readlink("through/up"), "../dir/file")
+	same(#links:list("through"), 2)
+	same(next(links:xattrs("through/up")), nil)
+	same(next(links:lxattrs("through/up")), nil)
+	for path in links:walk("through/file") do same(path, "through/file") end
+	for _, path in ipairs {"dangling", "circle", "through/none", "dir/file/none"} do
+		same(links:exists(path), false)
+	end
+	local failure = fails(links.lstat, links, "through/none")
+	same(failure.code, -9)
+	same(failure.path, "through/none")
+	fails(links.stat, links, nil)
+	fails(links.lstat, links, nil)
+end)
 test("missing file", function()
 	local failure = fails(image.open, image, "sub/none")
 	same(getmetatable(failure), dwarfs.Error)

@@ -228,6 +228,33 @@ case "link target", sub {
     same($image->readlink("link"), "sub/b.bin");
     same($image->open("link")->size, 256_000);
 };
+case "links", sub {
+    Dwarfs::pack("$folder/links", "$folder/l.dwarfs");
+    my $links = Dwarfs->open("$folder/l.dwarfs");
+    for my $path (qw(through/file through/../through/file through/up absolute /through//file/)) {
+        same($links->read($path), "text") if $path !~ m(/$);
+        same($links->stat($path)->{size}, 4);
+    }
+    my $type = sub { sprintf "%o", $_[0]{mode} & 0170000 };
+    same($type->($links->lstat($_)), "120000") for qw(through through/up absolute dangling circle);
+    same($type->($links->$_("through/file")), "100000") for qw(stat lstat);
+    same($type->($links->stat("through")), "40000");
+    same($type->($links->lstat("through/.")), "40000");
+    same($links->readlink("through/up"), "../dir/file");
+    same($links->readlink("through"), "dir");
+    same(join(" ", sort $links->list("through")), "file up");
+    same(scalar keys %{ $links->$_("through/up") }, 0) for qw(xattrs lxattrs);
+    my $next = $links->walk("through/file");
+    same($next->(), "");
+    same(defined $next->() ? 1 : 0, 0);
+    same(fails(sub { $links->stat("dangling") })->code, -9);
+    same(fails(sub { $links->stat("circle") })->code, -2);
+    my $failure = fails(sub { $links->lstat("through/none") });
+    same($failure->code, -9);
+    same($failure->path, "through/none");
+    same(fails(sub { $links->lstat("dir/file/none") })->code, -10);
+    same(fails($_)->code, -2) for sub { $links->lstat(undef) }, sub { $links->stat(undef) };
+};
 case "missing file", sub {
     my $failure = fails(sub { $image->open("sub/none") });
     same(ref $failure, "Dwarfs::Error");

@@ -156,6 +156,26 @@ test("link target") do
   same image.open("link", &:size), 256_000
   same fails { image.readlink("sub") }.code, -2
 end
+test("links") do
+  Dwarfs.pack("#{FOLDER}/links", "#{FOLDER}/l.dwarfs")
+  Dwarfs.open("#{FOLDER}/l.dwarfs") do |links|
+    %w[through/file through/../through/file through/up absolute].each do |path|
+      same [links.read(path), links.stat(path).size, links.exist?(path)], ["text", 4, true]
+    end
+    same %w[through through/up absolute dangling circle].map { |path| links.lstat(path).symlink? }.uniq, [true]
+    same [links.lstat("through/file").file?, links.stat("through").directory?], [true, true]
+    same [links.readlink("through/up"), links.readlink("through")], ["../dir/file", "dir"]
+    same links.list("through").map(&:name).sort, ["file", "up"]
+    same links.xattrs("through/up").size, 0
+    same links.each("through/file").map(&:path), ["through/file"]
+    same %w[dangling circle through/none dir/file/none].map { |path| links.exist?(path) }.uniq, [false]
+    failure = fails { links["through/none"] }
+    same [failure.code, failure.path], [-9, "through/none"]
+    require "pathname"
+    same links.stat(Pathname("through/file")).size, 4
+    fails(TypeError) { links.stat(nil) }
+  end
+end
 test("missing file") do
   failure = fails { image.open("sub/none") }
   same [failure.code, failure.path], [-9, "sub/none"]

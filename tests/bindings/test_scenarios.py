@@ -26,7 +26,9 @@ CASES = ["pack", "callback chooses", "callback raises", "progress", "cancel", "o
          "xattr", "link target", "missing file", "not an image", "damaged image", *OPERATIONS,
          "wrong type", "use after close", "children keep parents", "open and close", "threads",
          "handles"]
-# What one language has.
+# Cases that not all languages have.
+if COMMAND[-1].endswith((".pl", ".rb", ".lua")):
+    CASES += ["links"]
 if COMMAND[-1].endswith(".pl"):
     CASES += ["signal", "file handle"]
 NEED_ARCHIVES = {"export", "import", "compare"}
@@ -43,6 +45,12 @@ def tree(folder):
     (folder / "tree" / "sub" / "b.bin").write_bytes(bytes(range(256)) * 1000)
     pathlib.Path(os.fsdecode(os.fsencode(folder) + b"/tree/\xff\xfe")).write_bytes(b"bytes")
     os.symlink("sub/b.bin", folder / "tree" / "link")
+    # For the case "links".
+    (folder / "links" / "dir").mkdir(parents=True)
+    (folder / "links" / "dir" / "file").write_bytes(b"text")
+    for name, target in {"through": "dir", "dir/up": "../dir/file", "absolute": "/dir/file",
+                         "dangling": "none", "circle": "circle"}.items():
+        os.symlink(target, folder / "links" / name)
     try:
         os.setxattr(folder / "tree" / "a.txt", "user.note", b"v\0w")
     except OSError:
