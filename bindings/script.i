@@ -16,8 +16,9 @@
  *   call_with_handle()         call a callback with a handle: below
  *   call_finding()             call a callback with a finding
  * and the typemaps for `const char *`, `(const char *name, size_t bytes)` and
- * `struct script_room`. Lua, whose handles free themselves, also defines DWARFS_BLOCKING,
- * DWARFS_HANDLE, DWARFS_NULLABLE, DWARFS_NEW and DWARFS_ERROR.
+ * `struct script_room`. It may define DWARFS_BLOCKING, DWARFS_ERROR and DWARFS_RELEASE, which
+ * says how a handle is freed. Lua, whose handles free themselves, also defines DWARFS_HANDLE,
+ * DWARFS_NULLABLE and DWARFS_NEW.
  */
 %{
 /* The callbacks of a language: a callable that the layer keeps alive while it is set. */
@@ -45,15 +46,20 @@ static void on_finding(enum dwarfs_finding severity, int code, int64_t section,
 }
 %}
 
-/* The interpreter stays locked: callbacks come from the thread that called. */
+/* The interpreter stays locked, as Perl and Lua have no threads that share one. */
 #ifndef DWARFS_BLOCKING
 %define DWARFS_BLOCKING(declaration)
 %enddef
 #endif
 
 /* No classes: the layer calls dwarfs_image_free() and the like, once. */
+#ifndef DWARFS_RELEASE
+%define DWARFS_RELEASE(name)
+%enddef
+#endif
 #ifndef DWARFS_HANDLE
 %define DWARFS_HANDLE(name)
+DWARFS_RELEASE(name)
 %typemap(check) name *, const name * {
 	if (!$1)
 		script_refuse("the handle is closed");
@@ -255,6 +261,8 @@ struct script_room {
 		DWARFS_RESULT(script_unsigned($1->number))
 	}
 }
+
+DWARFS_BLOCKING(dwarfs_script_read)
 
 %{
 /* Find the last name of a path in its directory, and follow links to that. */

@@ -17,7 +17,8 @@ require "dwarfs_native"
 #
 # Paths are below the root of the image; those that are returned are UTF-8, with whatever bytes the
 # image has. What fails raises Dwarfs::Error, also when a closed object is used. Walks and files
-# keep their image open.
+# keep their image open. Other threads run while the library works; signals, Timeout and Thread#kill
+# end a run at its next callback, a report of progress comes ten times a second.
 module Dwarfs
   # The failure of a call. The path and the offset in that file are nil if it has none.
   class Error < StandardError
@@ -36,12 +37,12 @@ module Dwarfs
 
   Native = Dwarfs_native
   private_constant :Native
-  @handles = 0
 
   class << self
     # How many handles of the library this process has open.
-    attr_accessor :handles
-    private :handles=
+    def handles
+      Native.dwarfs_script_handles(0)
+    end
 
     # A path or bytes as a string that is UTF-8 if it is valid.
     def text(bytes)
@@ -70,7 +71,7 @@ module Dwarfs
     #
     # The block is called with a path, a mode and a size, and says whether to include it;
     # progress is called with a Hash. What they raise ends the run, leaves no image, and is
-    # raised. cancel is called with each entry and report, and says whether to stop.
+    # raised; break, throw and return out of them end it, too. cancel is called with each entry and report, and says whether to stop.
     def pack(input, output, overwrite: false, progress: nil, cancel: nil, **options, &include)
       Run.new(progress, cancel, include).start do |run|
         builder = run.builder(**options)
@@ -164,11 +165,12 @@ module Dwarfs
       @task = own(Native.dwarfs_task_new, :dwarfs_task_free)
       Native.dwarfs_task_set_progress(@task, on_progress)
       begin
-        yield self
+        result = yield self
       rescue Error
         raise @failure || $!
       end
       raise @failure if @failure
+      result
     ensure
       @handles.reverse_each(&:close)
     end
@@ -275,14 +277,14 @@ module Dwarfs
         pointer, free = state.shift(2)
         if pointer
           Dwarfs_native.public_send(free, pointer)
-          Dwarfs.send(:handles=, Dwarfs.handles - 1)
+          Dwarfs_native.dwarfs_script_handles(-1)
         end
       end
     end
 
     def initialize(pointer, free)
       @state = [pointer, free]
-      Dwarfs.send(:handles=, Dwarfs.handles + 1)
+      Dwarfs_native.dwarfs_script_handles(1)
       @release = Handle.release(@state)
       ObjectSpace.define_finalizer(self, @release)
     end
@@ -407,7 +409,9 @@ module Dwarfs
 
     # Verify all of it: returns 0, or raises the first error.
     def check
-      Native.dwarfs_image_check(pointer, Native::DWARFS_CHECK_INTEGRITY, nil, nil)
+      Run.new(nil, nil).start do |run|
+        Native.dwarfs_image_check(pointer, Native::DWARFS_CHECK_INTEGRITY, nil, run.task)
+      end
     end
 
     def size

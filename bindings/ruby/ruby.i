@@ -2,7 +2,7 @@
 /*
  * What Ruby makes of the C API: the functions of the module Dwarfs_native, which only dwarfs.rb
  * uses. Exceptions are made by Dwarfs::Error.make. Strings are bytes, in binary encoding.
- * The interpreter's lock is kept, so no other thread frees a handle during a call.
+ * Calls that take long release the interpreter's lock: unlocked.i.
  */
 %{
 #include <stdlib.h>
@@ -48,73 +48,45 @@ static uint32_t get_number(VALUE value)
 		rb_raise(rb_eRangeError, "not a number of 32 bits");
 	return (uint32_t)number;
 }
-
-/* A call that is protected from exceptions. */
-struct call {
-	VALUE callable, arguments[4];
-	int count;
-};
-
-static VALUE run_call(VALUE user)
-{
-	struct call *call = (struct call *)user;
-
-	return INT2FIX(NUM2INT(rb_funcallv(call->callable, rb_intern("call"), call->count,
-					   call->arguments)));
-}
-
-/* The layer catches exceptions, and returns a negative number for them. */
-static int call_ruby(struct call *call)
-{
-	int state = 0;
-	VALUE result = rb_protect(run_call, (VALUE)call, &state);
-
-	if (state == 0)
-		return FIX2INT(result);
-	rb_set_errinfo(Qnil);
-	return DWARFS_ERR_CANCELLED;
-}
-
-static int call_with_handle(void *user, void *handle, swig_type_info *type,
-			    dwarfs_error **err)
-{
-	struct call call = { .callable = (VALUE)user, .count = 1 };
-	int ret;
-
-	call.arguments[0] = SWIG_NewPointerObj(handle, type, 0);
-	ret = call_ruby(&call);
-	if (ret < 0)
-		return dwarfs_error_set(err, DWARFS_ERR_CANCELLED, 0, "a callback failed");
-	return ret;
-}
-
-static void call_finding(void *user, int severity, int code, int64_t section,
-			 const char *message)
-{
-	struct call call = { .callable = (VALUE)user, .count = 4 };
-
-	call.arguments[0] = INT2NUM(severity);
-	call.arguments[1] = INT2NUM(code);
-	call.arguments[2] = LL2NUM(section);
-	call.arguments[3] = rb_str_new_cstr(message);
-	call_ruby(&call);
-}
 %}
 
 %define DWARFS_RESULT(value)
 	$result = SWIG_Ruby_AppendOutput($result, value);
 %enddef
 
-%typemap(in) const char * {
-	$1 = NIL_P($input) ? NULL : ($1_ltype)StringValueCStr($input);
+%include "ruby/unlocked.i"
+
+%define DWARFS_ERROR(err)
+	jump_if_pending(err);
+	if (result < 0)
+		script_fail(err, result);
+	dwarfs_error_free(err);
+%enddef
+%define DWARFS_RELEASE(name)
+%fragment("release_" #name, "header") {
+static void release_##name(void *pointer)
+{
+	name##_free(pointer);
 }
-%typemap(freearg) const char * ""
-%typemap(in) (const char *name, size_t bytes) {
-	StringValue($input);
-	$1 = ($1_ltype)RSTRING_PTR($input);
-	$2 = (size_t)RSTRING_LEN($input);
 }
-%typemap(freearg) (const char *name, size_t bytes) ""
+%fragment("release_" #name);
+%exception name##_free {
+	free_handle(arg1, release_##name);
+}
+%enddef
+
+/* Copies: another thread may change the string during the call. */
+%typemap(in) const char * (volatile VALUE string) {
+	string = NIL_P($input) ? Qnil : rb_str_new_cstr(StringValueCStr($input));
+	$1 = NIL_P(string) ? NULL : ($1_ltype)RSTRING_PTR(string);
+}
+%typemap(freearg) const char * "RB_GC_GUARD(string$argnum);"
+%typemap(in) (const char *name, size_t bytes) (volatile VALUE string) {
+	string = rb_str_new_frozen(StringValue($input));
+	$1 = ($1_ltype)RSTRING_PTR(string);
+	$2 = (size_t)RSTRING_LEN(string);
+}
+%typemap(freearg) (const char *name, size_t bytes) "RB_GC_GUARD(string$argnum);"
 %typemap(in) dwarfs_entry, dwarfs_inode "$1.number = get_number($input);"
 
 /* A number of bytes; the result is a string with those that were read. */
@@ -132,3 +104,43 @@ static void call_finding(void *user, int severity, int code, int64_t section,
 }
 
 %include "script.i"
+
+/* How many handles the process has open, after a change. */
+%inline %{
+long dwarfs_script_handles(long change)
+{
+	return handle_count += change;
+}
+%}
+
+%{
+#define READ_PIECE_BYTES ((size_t)8 << 20)
+
+/* In pieces: a signal or another thread may end it. The file is kept between them. */
+static int unlocked_dwarfs_script_read(const dwarfs_file *file, uint64_t offset,
+				       struct script_room *room, dwarfs_error **err)
+{
+	struct run keep = { .handles = { file } };
+	size_t done = 0, bytes = 1;
+	int ret = 0;
+
+	enter_run(&keep);
+	while (ret == 0 && keep.state == 0 && bytes > 0 && done < room->bytes) {
+		size_t left = room->bytes - done;
+
+		if (done > 0)
+			rb_protect(check_interrupts, Qnil, &keep.state);
+		if (keep.state)
+			break;
+		ret = unlocked_dwarfs_file_read(file, (char *)room->data + done,
+						left < READ_PIECE_BYTES ? left : READ_PIECE_BYTES,
+						offset + done, &bytes, err);
+		keep.state = pending;
+		if (ret == 0)
+			done += bytes;
+	}
+	room->bytes = done;
+	leave_run(&keep);
+	return ret;
+}
+%}

@@ -50,9 +50,28 @@ test("callback raises") do
   mine = Class.new(StandardError)
   same fails(mine) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { raise mine, "why" } }.message, "why"
   fails(Interrupt) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs", progress: ->(_) { raise Interrupt }) }
-  thrown = catch(:out) { fails { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { throw :out, 5 } }.code }
-  same thrown, -15
-  same File.exist?("#{FOLDER}/r.dwarfs"), false
+  before = Dwarfs.handles
+  same catch(:out) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { throw :out, 5 } }, 5
+  same Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { break 6 }, 6
+  same ->(ended) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs", progress: ->(_) { throw ended, 7 }) }
+    .then { |run| catch(:ended) { run.call(:ended) } }, 7
+  def returns
+    Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { return 8 }
+  end
+  same returns, 8
+  after = false
+  killed = Thread.new { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { Thread.current.kill }; after = true }
+  same [killed.value, after], [nil, false]
+  raised = Thread.new { fails(mine) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { Thread.current.raise(mine) } } }
+  same raised.value.class, mine
+  # A callback may run others, which end in their own ways.
+  nested = Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs", overwrite: true) do
+    catch(:in) { Dwarfs.pack(TREE, "#{FOLDER}/n.dwarfs") { throw :in } }
+    fails(mine) { Dwarfs.pack(TREE, "#{FOLDER}/n.dwarfs") { raise mine } }
+    break 9
+  end
+  same [nested, Dwarfs.handles], [9, before]
+  same %w[r n].map { |name| File.exist?("#{FOLDER}/#{name}.dwarfs") }, [false, false]
 end
 test("progress") do
   reports = []
@@ -328,6 +347,24 @@ end
 test("threads") do
   found = Array.new(4) { Thread.new { Array.new(20) { image.read("sub/b.bin").bytesize }.uniq } }
   same found.map(&:value), [[256_000]] * 4
+  # What is closed during a call is freed afterwards.
+  before = Dwarfs.handles
+  100.times do
+    opened = Dwarfs.open(IMAGE)
+    file = opened.open("sub/b.bin")
+    readers = Array.new(2) do
+      Thread.new do
+        same file.pread(256_000, 0).bytesize, 256_000
+        opened.check
+      rescue Dwarfs::Error => e
+        same e.code, -2
+      end
+    end
+    Thread.pass
+    [opened, file].each(&:close)
+    readers.each(&:join)
+  end
+  same Dwarfs.handles, before
   child = fork { exit!(image.read("a.txt").bytesize == 18 ? 0 : 1) }
   same Process.wait2(child)[1].exitstatus, 0
 end
