@@ -394,8 +394,13 @@ module Dwarfs
       self[path, follow: true].open(&block)
     end
 
+    # As File.read and File.binread.
     def read(path)
       self[path, follow: true].read
+    end
+
+    def binread(path)
+      self[path, follow: true].open { |file| file.binmode.read }
     end
 
     def readlink(path)
@@ -544,7 +549,9 @@ module Dwarfs
     end
   end
 
-  # An open file, with the methods of IO that read bytes.
+  # An open file, with the methods of IO that read. Lines, characters and all the rest have the
+  # external encoding, Encoding.default_external unless it is changed; read with a length gives
+  # bytes.
   class Reader < Handle
     include Enumerable
 
@@ -557,12 +564,32 @@ module Dwarfs
       value.to_int
     end
 
-    attr_reader :size
+    attr_reader :size, :external_encoding
+    attr_accessor :lineno
 
     def initialize(pointer)
       super(pointer, :dwarfs_file_free)
       @size = Native.dwarfs_file_bytes(pointer)
-      @position = 0
+      @position, @lineno = 0, 0
+      @buffer, @start = "".b, 0
+      @external_encoding = Encoding.default_external
+    end
+
+    def internal_encoding
+      nil
+    end
+
+    def set_encoding(encoding)
+      @external_encoding = Encoding.find(encoding || Encoding.default_external)
+      self
+    end
+
+    def binmode
+      set_encoding(Encoding::BINARY)
+    end
+
+    def binmode?
+      @external_encoding == Encoding::BINARY
     end
 
     # As IO#pread, but without an EOFError: fewer bytes only at the end.
@@ -578,51 +605,101 @@ module Dwarfs
     def read(length = nil, buffer = nil)
       data = pread(length || [@size - @position, 0].max, @position)
       @position += data.bytesize
+      data.force_encoding(@external_encoding) unless length
       buffer&.replace(data)
       return nil if data.empty? && length && length > 0
       buffer || data
     end
 
-    # As IO#gets, by bytes: nil reads all the rest.
-    def gets(separator = $/)
-      raise ArgumentError, "an empty separator" if separator&.empty?
-      return read.then { |rest| rest.empty? ? nil : rest } if separator.nil?
-      separator = separator.b
-      line, start = +"".b, @position
-      until (data = pread(PIECE, start + line.bytesize)).empty?
-        from = [line.bytesize - separator.bytesize + 1, 0].max
-        line << data
-        if (found = line.index(separator, from))
-          line = line.byteslice(0, found + separator.bytesize)
-          break
-        end
-      end
-      @position = start + line.bytesize
-      line.empty? ? nil : line
+    # As IO#readpartial, with EOFError at the end.
+    def readpartial(length, buffer = nil)
+      read(length, buffer) || end_of_file
+    end
+    alias sysread readpartial
+
+    # gets(separator = $/, limit = nil, chomp: false), as IO#gets: a separator of nil reads all the
+    # rest, one of "" paragraphs; the limit is in bytes, but a character is not divided.
+    def gets(*arguments, chomp: false)
+      separator, limit = line_arguments(arguments)
+      pointer
+      return +"" if limit == 0
+      skip_newlines if separator == ""
+      ending = separator == "" ? "\n\n" : separator
+      line = scan(ending, limit)
+      skip_newlines if separator == ""
+      return nil if line.empty?
+      is_ended = ending && line.end_with?(ending)
+      # As IO does: a part of a line is not counted.
+      @lineno += 1 if is_ended || !limit || line.bytesize < limit
+      line = line.chomp(separator) if chomp && is_ended
+      line.force_encoding(@external_encoding)
     end
 
-    def each_line(separator = $/)
-      return enum_for(:each_line, separator) unless block_given?
-      while (line = gets(separator))
+    def readline(*arguments, **options)
+      gets(*arguments, **options) || end_of_file
+    end
+
+    def each_line(*arguments, **options)
+      return enum_for(:each_line, *arguments, **options) unless block_given?
+      raise ArgumentError, "invalid limit: 0" if line_arguments(arguments)[1] == 0
+      while (line = gets(*arguments, **options))
         yield line
       end
       self
     end
     alias each each_line
 
-    def readlines(separator = $/)
-      each_line(separator).to_a
+    def readlines(*arguments, **options)
+      each_line(*arguments, **options).to_a
     end
 
     def getbyte
-      read(1)&.getbyte(0)
+      data = ahead(@position, 1)
+      @position += data.bytesize
+      data.getbyte(0)
     end
+
+    def readbyte
+      getbyte || end_of_file
+    end
+
+    def each_byte
+      return enum_for(:each_byte) unless block_given?
+      while (byte = getbyte)
+        yield byte
+      end
+      self
+    end
+
+    # A character, or a byte that is none in the external encoding.
+    def getc
+      character = ahead(@position, 8).force_encoding(@external_encoding)[0]
+      @position += character&.bytesize || 0
+      character
+    end
+
+    def readchar
+      getc || end_of_file
+    end
+
+    def each_char
+      return enum_for(:each_char) unless block_given?
+      while (character = getc)
+        yield character
+      end
+      self
+    end
+
+    WHENCE = { IO::SEEK_SET => :SET, IO::SEEK_CUR => :CUR, IO::SEEK_END => :END }.freeze
+    private_constant :WHENCE
 
     def seek(offset, whence = IO::SEEK_SET)
       pointer
-      from = { IO::SEEK_SET => 0, IO::SEEK_CUR => @position, IO::SEEK_END => @size }.fetch(whence)
-      raise Errno::EINVAL, "seek to a negative offset" if from + offset < 0
-      @position = from + offset
+      from = { SET: 0, CUR: @position, END: @size }[WHENCE.fetch(whence, whence)]
+      raise ArgumentError, "unknown whence: #{whence}" unless from
+      position = from + Reader.integer(offset)
+      raise Errno::EINVAL, "seek to a negative offset" if position < 0
+      @position = position
       0
     end
 
@@ -637,11 +714,70 @@ module Dwarfs
     end
 
     def rewind
+      @lineno = 0
       seek(0)
     end
 
     def eof?
       pos >= @size
+    end
+    alias eof eof?
+
+    private
+
+    def end_of_file
+      raise EOFError, "end of file reached"
+    end
+
+    # The separator, as bytes, and the limit, or nil.
+    def line_arguments(arguments)
+      raise ArgumentError, "wrong number of arguments (given #{arguments.size}, expected 0..2)" if arguments.size > 2
+      first, limit = arguments
+      if arguments.size == 1 && first && !first.respond_to?(:to_str)
+        first, limit = $/, first
+      elsif arguments.empty?
+        first = $/
+      end
+      limit &&= Reader.integer(limit)
+      [first&.to_str&.b, limit && limit >= 0 ? limit : nil]
+    end
+
+    # Bytes at a position, from a buffer: none only at the end.
+    def ahead(position, bytes = PIECE)
+      pointer
+      from = position - @start
+      unless from >= 0 && (from + bytes <= @buffer.bytesize || (bytes == PIECE && from < @buffer.bytesize))
+        @buffer, @start, from = pread(PIECE, position), position, 0
+      end
+      @buffer.byteslice(from, bytes)
+    end
+
+    # The bytes up to a separator, a limit or the end.
+    def scan(separator, limit)
+      start, line = @position, +"".b
+      until (piece = ahead(start + line.bytesize)).empty?
+        from = separator ? [line.bytesize - separator.bytesize + 1, 0].max : 0
+        line << piece
+        found = separator && line.index(separator, from)
+        line = line.byteslice(0, found + separator.bytesize) if found
+        break if found || (limit && line.bytesize >= limit + 4)
+      end
+      line = limited(line, limit) if limit && line.bytesize > limit
+      @position = start + line.bytesize
+      line
+    end
+
+    # At most three bytes more than the limit, if they complete a character.
+    def limited(line, limit)
+      (limit..limit + 3).each do |bytes|
+        part = line.byteslice(0, bytes).force_encoding(@external_encoding)
+        return part.b if part.valid_encoding?
+      end
+      line.byteslice(0, limit)
+    end
+
+    def skip_newlines
+      @position += 1 while ahead(@position, 1) == "\n"
     end
   end
 end

@@ -166,6 +166,66 @@ test("lines") do
   end
   same image.open("sub/b.bin", &:readlines).join.bytesize, 256_000
 end
+# What IO does: compared with a file of the same bytes.
+test("file handle") do
+  require "csv"
+  require "json"
+  require "stringio"
+  require "yaml"
+  require "zlib"
+  Dir.mkdir("#{FOLDER}/text")
+  gzip = StringIO.new("".b)
+  Zlib::GzipWriter.new(gzip).tap { |out| out.write("packed") }.close
+  files = { "lines" => "\n\n\u00e9ne\r\ntwo\n\n\n\nthree" + "x" * 20_000 + "\u00fc" * 9000 + "\n\nlast",
+            "a.csv" => "a,b\n1,\"x\ny\"\n", "a.yml" => "a: [1, \u00fc]\n", "a.json" => "{\"a\": [1]}",
+            "a.gz" => gzip.string, "a.marshal" => Marshal.dump([1, "x"]), "empty" => "" }
+  files.each { |name, text| File.binwrite("#{FOLDER}/text/#{name}", text) }
+  Dwarfs.pack("#{FOLDER}/text", "#{FOLDER}/t.dwarfs", level: 1)
+  text = Dwarfs.open("#{FOLDER}/t.dwarfs")
+  like_io = lambda do |name = "lines", &block|
+    results = [text.open(name), File.open("#{FOLDER}/text/#{name}")].map do |io|
+      [block.call(io), io.pos, io.lineno, io.eof]
+    ensure
+      io.close
+    end
+    same results[0][1..], results[1][1..]
+    same results[0][0] == results[1][0], true
+    same [results[0][0]].flatten.grep(String).map(&:encoding), [results[1][0]].flatten.grep(String).map(&:encoding)
+  end
+  [[], [nil], [""], ["wo"], [5], [1], ["\n", 3], [nil, 7], ["", 30_000], [nil, 9001], [-1], ["none"]].each do |arguments|
+    [{}, { chomp: true }].each do |options|
+      next if options[:chomp] && arguments == [nil] # differs between versions of Ruby
+      like_io.call { |io| io.readlines(*arguments, **options) }
+      like_io.call { |io| io.each_line(*arguments, **options).to_a }
+      like_io.call { |io| Array.new(3) { io.gets(*arguments, **options) } }
+      like_io.call("empty") { |io| io.gets(*arguments, **options) }
+    end
+  end
+  like_io.call { |io| [io.gets(0), io.readline, io.readlines.size] }
+  like_io.call { |io| [io.each_char.first(9), io.getc, io.readchar, io.each_byte.first(3), io.readbyte, io.getbyte] }
+  like_io.call { |io| [io.readpartial(5), io.read(4), io.read] }
+  like_io.call { |io| [io.seek(-3, :END), io.read, io.seek(2, :SET), io.seek(1, :CUR), io.getc] }
+  like_io.call { |io| io.binmode; [io.gets, io.gets(""), io.external_encoding, io.read] }
+  like_io.call { |io| io.set_encoding("ISO-8859-1"); [io.gets(""), io.getc] }
+  like_io.call("empty") { |io| [io.read, io.read(0), io.read(1), io.getc, io.getbyte, io.eof?] }
+  text.open("empty") do |file|
+    %i[readline readchar readbyte].each { |name| fails(EOFError) { file.public_send(name) } }
+    fails(EOFError) { file.readpartial(1) }
+    fails(ArgumentError) { file.seek(0, 9) }
+    fails(ArgumentError) { file.seek(0, :NONE) }
+    fails(TypeError) { file.seek("0") }
+    fails(TypeError) { file.gets({}) }
+    fails(ArgumentError) { file.each_line(0) { nil } }
+  end
+  same CSV.new(text.open("a.csv")).read, [["a", "b"], ["1", "x\ny"]]
+  same YAML.load(text.open("a.yml")), { "a" => [1, "\u00fc"] }
+  same JSON.load(text.open("a.json")), { "a" => [1] }
+  same Zlib::GzipReader.new(text.open("a.gz")).read, "packed"
+  same Marshal.load(text.open("a.marshal")), [1, "x"]
+  same IO.copy_stream(text.open("lines"), "#{FOLDER}/copied"), files["lines"].bytesize
+  same text.binread("lines"), files["lines"].b
+  text.close
+end
 test("xattr") do
   same image.xattrs("a.txt")["user.note"], "v\0w"
   same image.xattrs("sub").keys.grep(/^user\./), []

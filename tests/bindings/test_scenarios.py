@@ -29,8 +29,10 @@ CASES = ["pack", "callback chooses", "callback raises", "progress", "cancel", "o
 # Cases that not all languages have.
 if COMMAND[-1].endswith((".pl", ".rb", ".lua")):
     CASES += ["links"]
+if COMMAND[-1].endswith((".pl", ".rb")):
+    CASES += ["file handle"]
 if COMMAND[-1].endswith(".pl"):
-    CASES += ["signal", "file handle"]
+    CASES += ["signal"]
 NEED_ARCHIVES = {"export", "import", "compare"}
 VALGRIND = ["valgrind", "--quiet", "--keep-debuginfo=yes", "--leak-check=full",
             "--show-leak-kinds=definite", "--errors-for-leak-kinds=none", "--num-callers=40"]
