@@ -475,7 +475,13 @@ sub attributes {
 
 sub check {
     my ($self) = @_;
-    return Dwarfs::Native::dwarfs_image_check($self->{pointer}, 2, undef, undef);
+    my $errors;
+    # With reports, during which signals are handled.
+    Dwarfs::Run->new({})->start(sub {
+        my ($run) = @_;
+        $errors = Dwarfs::Native::dwarfs_image_check($self->{pointer}, 2, undef, $run->{task});
+    });
+    return $errors;
 }
 
 sub extract {

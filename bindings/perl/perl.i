@@ -2,7 +2,7 @@
 /*
  * What Perl makes of the C API: the functions of the package Dwarfs::Native, which only
  * Dwarfs.pm uses. Exceptions are objects of the class Dwarfs::Error. Strings are bytes: one
- * with wide characters is refused.
+ * with wide characters is refused. Files are file handles: file.i.
  */
 %{
 #include <stdlib.h>

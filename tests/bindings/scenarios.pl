@@ -94,6 +94,13 @@ case "signal", sub {
         });
         same($failure->{signal}, "USR1");
     }
+    my $check = fails(sub {
+        my $opened = Dwarfs->open($path);
+        no warnings "redefine";
+        local *Dwarfs::Run::report = sub { kill USR1 => $$; 0 };
+        $opened->check;
+    });
+    same($check->{signal}, "USR1");
     # Outside of what the layer catches.
     my $task = Dwarfs::Native::dwarfs_task_new();
     my $builder = Dwarfs::Native::dwarfs_builder_new(undef);

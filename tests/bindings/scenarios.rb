@@ -2,6 +2,7 @@
 #
 # The cases of test_scenarios.py in Ruby.
 require "dwarfs"
+require "timeout"
 
 FOLDER = ARGV[0]
 TREE = "#{FOLDER}/tree"
@@ -64,6 +65,10 @@ test("callback raises") do
   same [killed.value, after], [nil, false]
   raised = Thread.new { fails(mine) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { Thread.current.raise(mine) } } }
   same raised.value.class, mine
+  fails(Timeout::Error) { Timeout.timeout(0.1) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { sleep } } }
+  fails(Interrupt) do
+    Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs", progress: ->(_) { Process.kill(:INT, $$) && sleep })
+  end
   # A callback may run others, which end in their own ways.
   nested = Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs", overwrite: true) do
     catch(:in) { Dwarfs.pack(TREE, "#{FOLDER}/n.dwarfs") { throw :in } }
