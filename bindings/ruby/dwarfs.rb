@@ -159,9 +159,8 @@ module Dwarfs
 
     # Call the block, and raise what has stopped it.
     def start
-      # Also in locals: C has the addresses, and GC.compact moves no object of a frame.
       on_progress = callback { |now| report(now) }
-      @on_include = _on_include = callback { |input| choose(input) }
+      @on_include = callback { |input| choose(input) }
       @task = own(Native.dwarfs_task_new, :dwarfs_task_free)
       Native.dwarfs_task_set_progress(@task, on_progress)
       begin
@@ -173,6 +172,7 @@ module Dwarfs
       result
     ensure
       @handles.reverse_each(&:close)
+      @callbacks.each { |call| Native.dwarfs_script_unpin(call) }
     end
 
     attr_reader :task
@@ -193,6 +193,7 @@ module Dwarfs
         end
       end
       @callbacks << call
+      Native.dwarfs_script_pin(call)
       call
     end
 

@@ -105,8 +105,41 @@ static void release_##name(void *pointer)
 
 %include "script.i"
 
-/* How many handles the process has open, after a change. */
+%{
+/* A callable whose address C has: the garbage collector neither frees nor moves it. */
+struct pin {
+	struct pin *next;
+	VALUE value;
+};
+
+static struct pin *pins;
+%}
+
 %inline %{
+void dwarfs_script_pin(VALUE value)
+{
+	struct pin *pin = ALLOC(struct pin);
+
+	*pin = (struct pin){ pins, value };
+	pins = pin;
+	rb_gc_register_address(&pin->value);
+}
+
+void dwarfs_script_unpin(VALUE value)
+{
+	for (struct pin **link = &pins; *link; link = &(*link)->next) {
+		struct pin *pin = *link;
+
+		if (pin->value != value)
+			continue;
+		*link = pin->next;
+		rb_gc_unregister_address(&pin->value);
+		xfree(pin);
+		return;
+	}
+}
+
+/* How many handles the process has open, after a change. */
 long dwarfs_script_handles(long change)
 {
 	return handle_count += change;

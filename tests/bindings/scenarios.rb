@@ -412,6 +412,9 @@ end
 test("threads") do
   found = Array.new(4) { Thread.new { Array.new(20) { image.read("sub/b.bin").bytesize }.uniq } }
   same found.map(&:value), [[256_000]] * 4
+  # The addresses of callbacks stay.
+  Dwarfs.pack(TREE, "#{FOLDER}/moved.dwarfs", progress: ->(_) { GC.compact }) { GC.compact }
+  Dwarfs.compare(image, "#{FOLDER}/c.dwarfs", progress: ->(_) { GC.compact })
   # What is closed during a call is freed afterwards.
   before = Dwarfs.handles
   100.times do
