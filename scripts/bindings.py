@@ -25,6 +25,7 @@ ENVIRONMENTS = (
     ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow"],
      ["test_fsspec.py", "test_typing.py", "test_dask.py", "test_python.py", "test_native.py",
       "test_distributed.py", "test_processes.py"]),
+    ("ratarmount", ["ratarmountcore>=0.11"], ["test_ratarmount.py"]),
     ("ray", ["ray[data]", "fsspec", "pandas"], ["test_ray.py"]),
 )
 PYSPARK = "pyspark==3.5.3"

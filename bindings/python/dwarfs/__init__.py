@@ -17,8 +17,8 @@ A child process made by fork may use the images of its parent if no thread was r
 at that moment; otherwise reading raises `InvalidError`. Images that were opened from a path, and
 their paths, can be pickled: another process opens the same image.
 
-`dwarfs.fsspec` makes images file systems of fsspec. `dwarfs.distributed` reads and makes images
-with many processes or machines.
+`dwarfs.fsspec` makes images file systems of fsspec, and `dwarfs.ratarmount` mount sources of
+ratarmountcore. `dwarfs.distributed` reads and makes images with many processes or machines.
 """
 from ._builder import Builder, CategoryCount, Counts
 from ._callbacks import InputFile, OrderedFile
