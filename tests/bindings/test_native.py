@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import pickle
+import pkgutil
 import shutil
 import signal
 import subprocess
@@ -230,6 +231,53 @@ class Modules(Case):
             import dwtest_bad  # noqa: F401
         with self.assertRaises(ModuleNotFoundError):
             import dwtest_none  # noqa: F401
+
+    def test_a_relative_entry(self):
+        """Locations are absolute, so that they stay valid after chdir()."""
+        file = self.pack({"lib/dwtest_pack/__init__.py": b"", "lib/dwtest_pack/data": b"resource",
+                          "lib/dwtest_pack/late.py": b"", "elsewhere": b"other"})
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.dir)
+        sys.path.insert(0, "image.dwarfs/lib/")
+        import dwtest_pack
+        self.assertEqual(dwtest_pack.__file__, str(file / "lib/dwtest_pack/__init__.py"))
+        self.assertEqual(dwtest_pack.__path__, [str(file / "lib/dwtest_pack")])
+        loader = dwtest_pack.__loader__
+        self.assertEqual(loader.get_filename("dwtest_pack"), dwtest_pack.__file__)
+        self.assertIsNone(dwtest_pack.__spec__.cached)
+        self.assertFalse(hasattr(dwtest_pack, "__cached__"))
+        self.assertEqual(loader.get_data("image.dwarfs/elsewhere"), b"other")
+        os.chdir("/")
+        self.assertEqual(pkgutil.get_data("dwtest_pack", "data"), b"resource")
+        self.assertEqual(loader.get_data(str(file / "elsewhere")), b"other")
+        import dwtest_pack.late
+        self.assertEqual(dwtest_pack.late.__file__, str(file / "lib/dwtest_pack/late.py"))
+        for path in str(file / "none"), str(self.dir / "other"), str(file) + "x", str(file):
+            with self.subTest(path), self.assertRaises(FileNotFoundError):
+                loader.get_data(path)
+
+    def test_modules_are_listed(self):
+        file = self.pack({"dwtest_one.py": b"", "dwtest_two.pyc": b"", "dwtest_two.py": b"",
+                          "dwtest_pack/__init__.py": b"", "dwtest_pack/sub/__init__.pyc": b"",
+                          "dwtest_pack/sub/leaf.py": b"", "dwtest_space/leaf.py": b"",
+                          "data.txt": b"", "no.module.py": b"", "link.py": "dwtest_one.py"})
+        self.assertEqual([(found.name, found.ispkg) for found in pkgutil.iter_modules([str(file)])],
+                         [("dwtest_one", False), ("dwtest_pack", True), ("dwtest_two", False),
+                          ("link", False)])
+        sys.path.insert(0, str(file))
+        import dwtest_pack
+        self.assertEqual([found.name for found in pkgutil.iter_modules(
+            dwtest_pack.__path__, "dwtest_pack.")], ["dwtest_pack.sub"])
+        self.assertEqual([found.name for found in pkgutil.walk_packages([str(file / "dwtest_pack")])],
+                         ["sub"])
+
+    def test_invalidating_finds_the_new_image(self):
+        file = self.pack({"dwtest_one.py": b""})
+        sys.path.insert(0, str(file))
+        import dwtest_one  # noqa: F401
+        self.pack({"dwtest_late.py": b""})
+        importlib.invalidate_caches()
+        import dwtest_late  # noqa: F401
 
     def test_compiled_modules(self):
         import py_compile

@@ -2,6 +2,8 @@
 """Importing modules from images, and archives of shutil."""
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -9,7 +11,7 @@ import os
 import shutil
 import sys
 from types import ModuleType
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 from ._builder import Builder
 from ._errors import Error
@@ -19,6 +21,8 @@ from ._path import Path
 # Open images by process, path, inode and time of change. They stay open as long as the process
 # runs, since modules that were imported may load resources at any time.
 _images: dict[tuple[int, str, int, int], Image] = {}
+
+_SUFFIXES = (".py", ".pyc")
 
 
 def _split(entry: str) -> tuple[str, str]:
@@ -32,24 +36,28 @@ def _split(entry: str) -> tuple[str, str]:
     return file, inner
 
 
+class _Spec(importlib.machinery.ModuleSpec):
+    """Of a module that is never cached beside its file, as that is in an image."""
+
+    cached: Any = None
+
+
 class _Loader(importlib.abc.SourceLoader):
     """Loads one module from its source or its compiled file."""
 
-    def __init__(self, name: str, path: Path, location: str) -> None:
-        self._name, self._path, self._location = name, path, location
+    def __init__(self, file: str, path: Path, location: str) -> None:
+        self._file, self._path, self._location = file, path, location
 
     def get_filename(self, fullname: str) -> str:
         return self._location
 
     def get_data(self, path: str | bytes) -> bytes:
-        """The contents of a file below the directory of the module, by its location."""
-        if path == self._location:
-            return self._path.read_bytes()
-        base = os.path.dirname(self._location)
-        name = os.fsdecode(path)
-        if not name.startswith(base + os.sep):
-            raise FileNotFoundError(name)
-        return (self._path.parent / name[len(base) + 1:]).read_bytes()
+        """The contents of a file of the image, by a path such as that of the module."""
+        name = os.path.abspath(os.fsdecode(path))
+        if not name.startswith(self._file + os.sep):
+            raise FileNotFoundError(errno.ENOENT, f"not in {self._file!r}", name)
+        inner = name[len(self._file) + 1:].replace(os.sep, "/")
+        return (self._path.image / inner).read_bytes()
 
     def get_code(self, fullname: str) -> Any:
         return self.source_to_code(self.get_data(self._location), self._location)
@@ -106,18 +114,27 @@ class Finder(importlib.abc.PathEntryFinder):
     directory in it. Extension modules are not found: the system cannot load them from there."""
 
     def __init__(self, entry: str) -> None:
-        file, inner = _split(entry)
-        status = os.stat(file)
-        key = (os.getpid(), os.path.abspath(file), status.st_ino, status.st_mtime_ns)
+        self._entry = os.path.abspath(entry)  # as the specs of other finders have it
+        self._file, self._inner = _split(self._entry)
+        self._directory = self._find_directory()
+
+    def _find_directory(self) -> Path:
+        status = os.stat(self._file)
+        key = (os.getpid(), self._file, status.st_ino, status.st_mtime_ns)
         if key not in _images:
             try:
-                _images[key] = Image(file)
+                _images[key] = Image(self._file)
             except Error as error:
-                raise ImportError(f"not an image: {file!r}") from error
-        self._entry = entry.rstrip(os.sep)
-        self._directory = _images[key] / inner
-        if not self._directory.is_dir():
-            raise ImportError(f"not a directory of an image: {entry!r}")
+                raise ImportError(f"not an image: {self._file!r}") from error
+        directory = _images[key] / self._inner
+        if not directory.is_dir():
+            raise ImportError(f"not a directory of an image: {self._entry!r}")
+        return directory
+
+    def invalidate_caches(self) -> None:
+        """Find modules in the image that is there now."""
+        with contextlib.suppress(ImportError, OSError):
+            self._directory = self._find_directory()
 
     def find_spec(self, fullname: str,
                   target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
@@ -129,17 +146,30 @@ class Finder(importlib.abc.PathEntryFinder):
             path = self._directory / name
             if path.is_file():
                 location = os.path.join(self._entry, *name.split("/"))
-                spec = importlib.util.spec_from_file_location(
-                    fullname, location, loader=kind(fullname, path, location))
-                if spec is not None:
-                    # The file is not in the file system, so that nothing is cached beside it.
-                    spec.cached = None
+                spec = _Spec(fullname, kind(self._file, path, location), origin=location,
+                             is_package=path.stem == "__init__")
+                spec.has_location = True
+                if spec.submodule_search_locations is not None:
+                    spec.submodule_search_locations.append(os.path.dirname(location))
                 return spec
         if (self._directory / tail).is_dir():
             spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
             spec.submodule_search_locations = [os.path.join(self._entry, tail)]
             return spec
         return None
+
+    def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
+        """Names of the modules, and whether they are packages, for pkgutil."""
+        found: dict[str, bool] = {}
+        for path in self._directory.iterdir():
+            if path.is_dir():
+                if any((path / ("__init__" + suffix)).is_file() for suffix in _SUFFIXES):
+                    found[path.name] = True
+            elif path.suffix in _SUFFIXES and path.stem != "__init__":
+                found.setdefault(path.stem, False)
+        for name in sorted(found):
+            if "." not in name:
+                yield prefix + name, found[name]
 
 
 def enable_imports() -> None:
