@@ -319,12 +319,59 @@ class Packing(Case):
             self.pack(Inline(), include=lambda entry: True)
         with self.assertRaises(ValueError):
             self.pack(Inline(), shares=0)
+        with self.assertRaisesRegex(ValueError, "retries"):
+            self.pack(Inline(), retries=-1)
+        with self.assertRaisesRegex(TypeError, "paths"):
+            self.pack(Inline(), paths="empty")
         with self.assertRaises(NotADirectoryError):
             distributed.pack(self.dir / "missing", self.output, Inline())
         self.output.write_bytes(b"")
         with self.assertRaises(FileExistsError):
             distributed.pack(self.tree, self.output, Inline())
         self.assertEqual(self.output.read_bytes(), b"")
+
+    def test_an_output_inside_of_the_source(self):
+        """Neither the shares nor an earlier output are packed."""
+        source = self.dir / "tree"
+        output, link = source / "none" / "out.dwarfs", self.dir / "link"
+        os.symlink(source, link)
+        before = dwarfs.pack(source, None).files
+        for sources in [source], [link], {"pre/fix": source}, [source / "release-0", source]:
+            for _ in range(2):
+                with self.subTest(sources):
+                    counts = distributed.pack(sources, output, Inline(), shares=3, level=1,
+                                              overwrite=True)
+                    self.assertEqual(counts.errors, 0)
+                    if isinstance(sources, dict) or len(sources) == 1:
+                        self.assertEqual(counts.files, before)
+                    with dwarfs.open(output) as image:
+                        self.assertEqual([str(path) for path in image.root.rglob("*out.dwarfs*")],
+                                         [])
+                    self.assertEqual(sorted(os.listdir(source / "none")), ["hard", "out.dwarfs"])
+
+    def test_paths(self):
+        paths = ["release-1/sub/file-0.txt", pathlib.Path("link"), b"none/hard"]
+        self.pack(Inline(), paths=paths)
+        with dwarfs.open(self.output) as image:
+            self.assertEqual(sorted(str(path) for path in image.walk()),
+                             ["", "link", "none", "none/hard", "release-1", "release-1/sub",
+                              "release-1/sub/file-0.txt"])
+            self.assertEqual((image / "none/hard").read_bytes(),
+                             (self.tree / "none/hard").read_bytes())
+        with self.assertRaises(FileNotFoundError):
+            self.pack(Inline(), paths=["missing"])
+        with self.assertRaisesRegex(ValueError, "paths"):
+            distributed.pack({"in": self.tree}, self.output, Inline(), overwrite=True,
+                             paths=paths)
+
+    def test_bytes(self):
+        distributed.pack(os.fsencode(self.tree), os.fsencode(self.output), Inline(), level=1)
+        self.assert_is_tree()
+        distributed.pack({b"in/": os.fsencode(self.tree)}, self.output, Inline(), level=1,
+                         overwrite=True)
+        with dwarfs.open(self.output) as image:
+            self.assertEqual((image / "in/random").read_bytes(),
+                             (self.tree / "random").read_bytes())
 
     def test_sources_with_prefixes_and_filters(self):
         other = self.dir / "other"
@@ -384,6 +431,9 @@ class Partitions(Case):
         self.assertGreater(len(distributed.partitions(self.image, 3)), 1)
         with self.assertRaises(ValueError):
             distributed.partitions(self.image, 0)
+        for paths in "random", b"random", self.image / "random":
+            with self.subTest(paths), self.assertRaisesRegex(TypeError, "list"):
+                distributed.partitions(self.image, 1, paths=paths)
 
     def test_some_files(self):
         part, = distributed.partitions(self.image, 1, paths=["random", "/none//hard", "link"])

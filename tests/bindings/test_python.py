@@ -910,7 +910,7 @@ class Packing(Case):
     def tearDown(self):
         self.output().unlink(missing_ok=True)
         # No temporary file remains after any error.
-        self.assertLessEqual(set(os.listdir(self.dir)), {"tree", "image.dwarfs", "back"})
+        self.assertLessEqual(set(os.listdir(self.dir)), {"tree", "image.dwarfs", "back", "link"})
 
     def test_counts(self):
         self.assertEqual(self.counts.bytes_out, len(self.data))
@@ -951,6 +951,28 @@ class Packing(Case):
             dwarfs.pack(self.tree / "nope", self.output())
         with self.assertRaises(NotADirectoryError):
             dwarfs.pack(self.tree / "big", self.output())
+
+    def test_paths(self):
+        os.symlink(self.tree, self.dir / "link")
+        self.addCleanup(os.unlink, self.dir / "link")
+        some = next(path.relative_to(self.tree) for path in self.tree.rglob("*")
+                    if path.is_file() and path.parent != self.tree)
+        link = next(path.name for path in self.tree.iterdir() if path.is_symlink())
+        for directory in self.tree, self.dir / "link":
+            for path in some, os.fsencode(some), f"./{some}", self.tree / some, directory / some:
+                with self.subTest(path):
+                    counts = dwarfs.pack(directory, None, paths=[path, link, "", directory])
+                    self.assertEqual((counts.files, counts.links, counts.errors), (1, 1, 0))
+        self.assertEqual(dwarfs.pack(self.tree, None, paths=[]).directories, 1)
+        self.assertEqual(dwarfs.pack(self.tree, None, paths=[]).files, 0)
+        with self.assertRaisesRegex(FileNotFoundError, "nope"):
+            dwarfs.pack(self.tree, self.output(), paths=[some, "nope"])
+        for path in "../image.dwarfs", "..", "/", self.dir:
+            with self.subTest(path), self.assertRaisesRegex(dwarfs.InvalidError, "not below"):
+                dwarfs.pack(self.tree, self.output(), paths=[path])
+        for paths in "big", b"big", some:
+            with self.subTest(paths), self.assertRaisesRegex(TypeError, "paths"):
+                dwarfs.pack(self.tree, self.output(), paths=paths)
 
     def test_outputs(self):
         options = dict(level=0, history=False, create_timestamp=False)

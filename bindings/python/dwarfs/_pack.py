@@ -11,10 +11,37 @@ from . import _dwarfs
 from ._builder import Builder, Counts
 from ._callbacks import CategoryCallback, FilterReport, IncludeCallback, OrderCallback
 from ._context import Context, handle_of
+from ._errors import ErrorCode, make_error
 from ._image import Image
 from ._options import OPTIONS, Probe
+from ._path import Path
 from ._progress import ProgressCallback
 from ._source import Source
+
+
+def refuse_one_path(paths: Any) -> None:
+    """A string would be taken for a list of paths of one character."""
+    if isinstance(paths, (str, bytes, os.PathLike, Path)):
+        raise TypeError(f"paths: a list is needed, not {type(paths).__name__}")
+
+
+def listed_paths(directory: Any, paths: Iterable[Any]) -> list[str]:
+    """The paths that pack() includes, relative to the directory; each must be below it."""
+    refuse_one_path(paths)
+    top, root = os.fsdecode(directory), os.path.realpath(os.fsdecode(directory))
+    found = []
+    for path in paths:
+        full = os.path.join(top, os.fsdecode(path))
+        if not os.path.lexists(full):
+            raise make_error(ErrorCode.NOT_FOUND, f"paths: '{full}' does not exist", full)
+        where = os.path.realpath(full)
+        if where != root and os.path.islink(full):  # the link itself is included
+            where = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
+        if os.path.commonpath([where, root]) != root:
+            raise make_error(ErrorCode.INVALID, f"paths: '{full}' is not below '{root}'", full)
+        below = os.path.relpath(where, root)
+        found.append("" if below == os.curdir else below)
+    return found or [""]  # only the directory itself
 
 
 class Decision(NamedTuple):
@@ -91,6 +118,9 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     mkdwarfs(1). `compression`, `order`, `window`, `window_step` and `lookback` may be mappings
     from the name of a category, or None for all that have no value of their own.
 
+    `paths` are the only entries that are included, besides their parent directories; each must
+    be below the directory, or FileNotFoundError or InvalidError is raised.
+
     Three callbacks let a program decide:
 
     - `include(entry)` returns whether an InputFile is included; nothing below a directory that is
@@ -109,7 +139,7 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     given = locals()
     options = {name: given[name] for name in OPTIONS}
     builder = Builder(context=context, progress=progress, **options)
-    builder._add_directory(directory, paths)
+    builder._add_directory(directory, None if paths is None else listed_paths(directory, paths))
     return builder.write(output, overwrite=overwrite)
 
 

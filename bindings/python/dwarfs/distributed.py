@@ -33,11 +33,12 @@ from ._builder import Builder, Counts
 from ._callbacks import InputFile
 from ._context import Context
 from ._image import Image
+from ._pack import listed_paths, refuse_one_path
 from ._path import Path
 
 Result = TypeVar("Result")
 #: A directory, several that are merged, or directories by their paths in the image.
-Sources = Union[str, "os.PathLike[Any]", Iterable[Any], Mapping[str, Any]]
+Sources = Union[str, bytes, "os.PathLike[Any]", Iterable[Any], Mapping[Any, Any]]
 
 _HEAD_BYTES = 1 << 16
 _LINES = 64  # of the beginning of a file, for its features
@@ -121,6 +122,7 @@ def partitions(image: Image, count: int, *, paths: Iterable[str] | None = None) 
     """
     if count < 1:
         raise ValueError("at least one partition is needed")
+    refuse_one_path(paths)
     wanted = None if paths is None else {str(Path(image, path)) for path in paths}
     # names and sizes of the files by the block of their first byte, in the order of the data
     blocks: dict[int, tuple[list[str], int]] = {}
@@ -190,7 +192,7 @@ class _Content(NamedTuple):
     features: tuple[int, ...]
 
 
-def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
+def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any, *,
          shares: int | None = None, overwrite: bool = False, retries: int = 3,
          temporary: str | os.PathLike[Any] | None = None, share_workers: int | None = None,
          **options: Any) -> Counts:
@@ -201,7 +203,7 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
     in one share and are stored once; files of similar names or contents are in one share where
     possible. The image depends on the inputs, the options and `shares`, not on who worked.
 
-    `options` are those of dwarfs.pack(), but no callbacks. `temporary` is a directory for the
+    `options` are those of dwarfs.pack(), but no callbacks; `paths` only with one directory. `temporary` is a directory for the
     shares that all workers can write to, by default that of the output. `share_workers` threads
     compress in each share; by default the shares that are packed on a machine at the same time
     divide its processors, and those that are left divide them again. What a
@@ -213,19 +215,27 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
         if callable(value):
             raise TypeError(f"{name}: a callback cannot be used by other processes")
     roots = _roots(sources)
-    target = os.path.abspath(os.fspath(output))
+    target = os.path.abspath(os.fsdecode(output))
     if not overwrite and os.path.lexists(target):
         raise FileExistsError(f"{target!r} exists")
     count = shares if shares is not None else getattr(executor, "_max_workers", None) or 4
     if count < 1:
         raise ValueError("at least one share is needed")
+    if retries < 0:
+        raise ValueError(f"retries: {retries} is negative")
     Context(workers=share_workers)  # an error before there is any work
     context, progress = options.pop("context", None), options.pop("progress", None)
-    contents = _search(roots, options, executor, retries)
+    paths = options.pop("paths", None)
+    if paths is not None:
+        if not _is_one_directory(roots):
+            raise ValueError("paths: they are those of one directory")
+        paths = listed_paths(roots[0][1], paths)
+    contents = _search(roots, paths, options, executor, retries, _paths_in(roots, target))
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
                               dir=temporary or os.path.dirname(target))
     try:
-        builder = Builder(context=context, progress=progress, **options)
+        builder = _merger(_paths_in(roots, folder), paths,
+                          {**options, "context": context, "progress": progress})
         with _Tasks(executor, retries) as tasks:
             for number, share in enumerate(_assign(contents, count)):
                 if share:
@@ -240,6 +250,29 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
         return builder.write(target, overwrite=overwrite)
     finally:
         _remove(folder)
+
+
+def _merger(excluded: frozenset[str], paths: list[str] | None,
+            options: dict[str, Any]) -> Builder:
+    """A builder that includes no shares, and only the `paths` if there are any."""
+    if paths is not None:
+        listed, parents = frozenset(paths), _parents(paths)
+        return Builder(**{**options, "devices": True, "specials": True}, include=lambda entry: (
+            entry.path in listed or entry.path in parents))
+    if excluded:
+        return Builder(**options, include=lambda entry: entry.path not in excluded)
+    return Builder(**options)
+
+
+def _parents(paths: Iterable[str]) -> set[str]:
+    """All directories above the paths, with the root."""
+    parents = {""}
+    for path in paths:
+        while path := path.rpartition("/")[0]:
+            if path in parents:
+                break
+            parents.add(path)
+    return parents
 
 
 def _remove(folder: str) -> None:
@@ -262,11 +295,11 @@ def _version() -> str:
 
 def _roots(sources: Sources) -> tuple[tuple[str, str], ...]:
     """Pairs of a path in the image and an absolute directory."""
-    if isinstance(sources, (str, os.PathLike)):
+    if isinstance(sources, (str, bytes, os.PathLike)):
         sources = [sources]
     pairs = (sources.items() if isinstance(sources, Mapping)
              else [("", source) for source in sources])
-    roots = tuple((prefix.strip("/"), os.path.abspath(os.fsdecode(source)))
+    roots = tuple((os.fsdecode(prefix).strip("/"), os.path.abspath(os.fsdecode(source)))
                   for prefix, source in pairs)
     if not roots:
         raise ValueError("no sources")
@@ -293,9 +326,21 @@ def _source(roots: tuple[tuple[str, str], ...], path: str) -> str:
     return source
 
 
-def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executor: Any,
-            retries: int) -> list[_Content]:
-    """The distinct contents of the regular files that the options let in.
+def _paths_in(roots: tuple[tuple[str, str], ...], path: str) -> frozenset[str]:
+    """Where a file or directory on disk is in the image."""
+    found = set()
+    for prefix, directory in roots:
+        below = os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
+        if not below.startswith(os.pardir):
+            found.add("/".join(filter(None, [prefix, *below.split(os.sep)])))
+    return frozenset(found)
+
+
+def _search(roots: tuple[tuple[str, str], ...], paths: list[str] | None,
+            options: dict[str, Any], executor: Any, retries: int,
+            output: frozenset[str]) -> list[_Content]:
+    """The distinct contents of the regular files that the options let in, but for those of the
+    output.
 
     The workers begin with small files while others are found. Of larger ones, only those of a
     size that occurs twice are read to their end.
@@ -306,6 +351,8 @@ def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executo
     def collect(handle: Any) -> bool:
         if stat.S_ISREG(_dwarfs.dwarfs_input_mode(handle)):
             path = _dwarfs.dwarfs_input_path(handle)
+            if path in output:
+                return True  # write() leaves it out
             file = _File(path, _source(roots, path), _dwarfs.dwarfs_input_bytes(handle))
             if file.size <= _HEAD_BYTES:
                 looks.add(file, True)
@@ -318,7 +365,7 @@ def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executo
         builder = Builder(**options)
         _dwarfs.dwarfs_builder_set_include(builder._handle, collect)
         if _is_one_directory(roots):
-            builder._add_directory(roots[0][1], None)  # collects while it scans
+            builder._add_directory(roots[0][1], paths)  # collects while it scans
         else:
             for prefix, directory in roots:
                 builder.add_tree(directory, prefix)
@@ -470,12 +517,7 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
     """By a worker: an image of some of the files, at their paths."""
     if version != _version():
         raise RuntimeError(f"libdwarfs {_version()} here, but {version} where pack() was called")
-    parents = {""}
-    for path in wanted:
-        while path := path.rpartition("/")[0]:
-            if path in parents:
-                break
-            parents.add(path)
+    parents = _parents(wanted)
     processors = _processors()
     context = Context(workers=_count(processors) if workers is None else workers)
     folder = os.path.dirname(output)
