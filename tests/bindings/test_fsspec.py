@@ -10,6 +10,7 @@ import stat
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 try:
     import fsspec
@@ -246,9 +247,71 @@ class More(Case):
     def test_a_child_by_fork_opens_the_image_again(self):
         before = self.fs.image
         self.assertIs(self.fs.image, before)
-        self.fs._process += 1  # as if in a child
-        self.assertIsNot(self.fs.image, before)
-        self.assertEqual(self.fs.cat("b"), b"hello")
+        with unittest.mock.patch("os.getpid", return_value=os.getpid() + 1):
+            self.assertIsNot(self.fs.image, before)
+            self.assertEqual(self.fs.cat("b"), b"hello")
+
+    def replace(self):
+        builder = dwarfs.Builder(level=1)
+        builder.add("b", b"replaced")
+        builder.add("new", b"")
+        builder.write(self.path, overwrite=True)
+
+    def test_a_replaced_image(self):
+        """Old and new instances, and children, read the image that is there."""
+        url = f"dwarfs://b::file://{self.path}"
+        with fsspec.open(url) as old:
+            self.assertEqual(fsspec.core.url_to_fs(url)[0].cat("b"), b"hello")
+            self.replace()
+            self.assertEqual(old.read(), b"hello")
+        new = fsspec.filesystem("dwarfs", fo=self.path)
+        for fs in self.fs, new, fsspec.core.url_to_fs(url)[0], pickle.loads(pickle.dumps(self.fs)):
+            self.assertEqual(fs.find(""), ["b", "new"])
+            self.assertEqual(fs.cat("b"), b"replaced")
+            self.assertIs(fs.image, new.image)
+        if "fork" in METHODS:
+            with multiprocessing.get_context("fork").Pool(1) as pool:
+                self.assertEqual(pool.apply_async(read_all, [self.fs]).get(TIMEOUT),
+                                 {"b": b"replaced", "new": b""})
+        os.unlink(self.path)
+        self.assertEqual(self.fs.cat("b"), b"replaced")
+
+    def test_a_replaced_image_that_is_not_local(self):
+        memory = fsspec.filesystem("memory")
+        self.addCleanup(memory.rm, "/replaced.dwarfs")
+        for source in self.path, None:
+            if source is None:
+                self.replace()
+            with open(self.path, "rb") as data:
+                memory.pipe("/replaced.dwarfs", data.read())
+            fs, _ = fsspec.core.url_to_fs("dwarfs://b::memory://replaced.dwarfs")
+            if source is not None:
+                old = fs
+        self.assertEqual(fs.cat("b"), b"replaced")
+        self.assertEqual(old.cat("a"), b"")
+        with unittest.mock.patch("os.getpid", return_value=os.getpid() + 1):
+            with self.assertRaisesRegex(dwarfs.InvalidError, "not the image"):
+                old.cat("b")
+            self.assertEqual(fs.cat("b"), b"replaced")
+
+    def test_instances_share_an_image(self):
+        copies = [pickle.loads(pickle.dumps(self.fs)) for _ in range(3)]
+        for fs in *copies, fsspec.filesystem("dwarfs", fo=self.path):
+            self.assertIs(fs.image, self.fs.image)
+        self.assertIsNot(fsspec.filesystem("dwarfs", fo=self.path, lazy=True).image, self.fs.image)
+        self.fs.image.close()
+        self.assertEqual(copies[0].cat("b"), b"hello")
+
+    def test_a_relative_path(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.dir)
+        found = [fsspec.filesystem("dwarfs", fo="image.dwarfs"),
+                 dwarfs.fsspec.DwarfsFileSystem("image.dwarfs")]
+        os.chdir("/")
+        for fs in found:
+            self.assertEqual(pickle.loads(pickle.dumps(fs)).cat("b"), b"hello")
+            with unittest.mock.patch("os.getpid", return_value=os.getpid() + 1):
+                self.assertEqual(fs.cat("b"), b"hello")
 
     def test_pandas(self):
         try:

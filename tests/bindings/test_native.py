@@ -155,6 +155,15 @@ class Pickles(Case):
         copy.close()
         self.assertEqual(pickle.loads(data)[0].read_bytes(), b"first")
 
+    def test_a_relative_path(self):
+        self.pack({"a": b"text"})
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.dir)
+        found = dwarfs.open("image.dwarfs"), dwarfs.open(pathlib.Path("image.dwarfs"))
+        os.chdir("/")
+        for image in found:
+            self.assertEqual((pickle.loads(pickle.dumps(image)) / "a").read_bytes(), b"text")
+
     def test_the_contents_must_be_the_same(self):
         file = self.pack({"a": b"first"})
         data = pickle.dumps(dwarfs.open(file))

@@ -131,7 +131,9 @@ class Image:
                  mapped: bool = False) -> None:
         self._handle: Any = None
         self._context = context  # its log is borrowed by the library
-        self._source = source if isinstance(source, (str, os.PathLike)) else None
+        # absolute: a copy may be opened where the working directory is another one
+        self._source = (os.path.abspath(os.fsdecode(source))
+                        if isinstance(source, (str, os.PathLike)) else None)
         self._options = {"offset": offset, "size": size, "lazy": lazy, "mapped": mapped}
         self._content_id: Optional[str] = None
         options = _dwarfs.dwarfs_image_options_new()
@@ -174,9 +176,8 @@ class Image:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._source is None:
             raise TypeError("cannot pickle an image that was not opened from a path")
-        path = os.path.abspath(os.fsdecode(self._source))
         settings = None if self._context is None else self._context._settings()
-        return _reopen, (path, tuple(self._options.items()), self.content_id, settings)
+        return _reopen, (self._source, tuple(self._options.items()), self.content_id, settings)
 
     # -- contents
 

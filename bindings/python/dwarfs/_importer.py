@@ -146,12 +146,12 @@ class Finder(importlib.abc.PathEntryFinder):
             path = self._directory / name
             if path.is_file():
                 location = os.path.join(self._entry, *name.split("/"))
-                spec = _Spec(fullname, kind(self._file, path, location), origin=location,
-                             is_package=path.stem == "__init__")
-                spec.has_location = True
-                if spec.submodule_search_locations is not None:
-                    spec.submodule_search_locations.append(os.path.dirname(location))
-                return spec
+                found = _Spec(fullname, kind(self._file, path, location), origin=location,
+                              is_package=path.stem == "__init__")
+                found.has_location = True
+                if found.submodule_search_locations is not None:
+                    found.submodule_search_locations.append(os.path.dirname(location))
+                return found
         if (self._directory / tail).is_dir():
             spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
             spec.submodule_search_locations = [os.path.join(self._entry, tail)]

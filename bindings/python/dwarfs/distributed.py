@@ -297,8 +297,8 @@ def _roots(sources: Sources) -> tuple[tuple[str, str], ...]:
     """Pairs of a path in the image and an absolute directory."""
     if isinstance(sources, (str, bytes, os.PathLike)):
         sources = [sources]
-    pairs = (sources.items() if isinstance(sources, Mapping)
-             else [("", source) for source in sources])
+    pairs: Iterable[tuple[Any, Any]] = (sources.items() if isinstance(sources, Mapping)
+                                        else [("", source) for source in sources])
     roots = tuple((os.fsdecode(prefix).strip("/"), os.path.abspath(os.fsdecode(source)))
                   for prefix, source in pairs)
     if not roots:

@@ -11,11 +11,12 @@ call register().
 """
 from __future__ import annotations
 
+import collections
 import io
 import os
 import stat as stat_
 from datetime import datetime, timezone
-from typing import Any, Iterator
+from typing import Any, Iterator, NamedTuple
 
 from fsspec import open as open_url  # type: ignore
 from fsspec import register_implementation
@@ -25,19 +26,36 @@ from fsspec.utils import tokenize  # type: ignore
 
 from . import _dwarfs
 from ._context import Context
+from ._errors import ErrorCode, make_error
 from ._file import File
 from ._image import Image
 from ._path import Path
+
+
+class _Opened(NamedTuple):
+    identity: Any  #: of the file; another one is another image
+    image: Image
+
+
+# Images by process, file and options. File systems are made anew for each file that another
+# process opens, and share them; those that were used last stay open.
+_opened: collections.OrderedDict[tuple[Any, ...], _Opened] = collections.OrderedDict()
+_MAX_OPENED = 8
+
+
+def _identity_of(path: str) -> tuple[int, ...]:
+    """Of a local file: changes when it is replaced or written."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 class _RangeFile(io.RawIOBase):
     """A file of another file system, read by the ranges that the library asks for, without
     any read-ahead."""
 
-    def __init__(self, fs: Any, path: str) -> None:
+    def __init__(self, fs: Any, path: str, size: int) -> None:
         super().__init__()
-        self._fs, self._path, self._position = fs, path, 0
-        self._size = int(fs.info(path)["size"])
+        self._fs, self._path, self._position, self._size = fs, path, 0, size
 
     def readable(self) -> bool:
         return True
@@ -86,13 +104,18 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
     ranges, without read-ahead. `offset`, `lazy`, `cache_bytes` and `workers` are those of
     dwarfs.open() and dwarfs.Context().
 
+    When a local image is replaced, all instances read the new one from then on. An image that is
+    not local is read as it was when the instance was made.
+
     Links have the type and size of the file that they lead to; links to directories, which are
-    not descended into, have the type "link". A child process made by fork opens the image again.
+    not descended into, have the type "link". A child process made by fork opens the image again,
+    and raises InvalidError if one that is not local is another one now.
     """
 
     root_marker = ""
     protocol = "dwarfs"
     async_impl = False
+    cachable = False  # the image may be replaced; see _opened
 
     def __init__(self, fo: Any = "", target_protocol: str | None = None,
                  target_options: dict[str, Any] | None = None, offset: int | None = None,
@@ -103,25 +126,74 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         self._target = (target_protocol, target_options or {})
         self._options: dict[str, Any] = {"offset": offset, "lazy": lazy}
         self._settings: dict[str, Any] = {"cache_bytes": cache_bytes, "workers": workers}
-        self._image: Image | None = None
+        self._current: _Opened | None = None
+        self._path: str | None = None  # absolute, of a local file
         self._process = 0
         self.image  # a bad image is an error now
+
+    # fsspec sets both, for copies in other processes, which may have another working directory.
+    @property
+    def storage_args(self) -> tuple[Any, ...]:
+        """The arguments, with an absolute path."""
+        return self._arguments
+
+    @storage_args.setter
+    def storage_args(self, arguments: tuple[Any, ...]) -> None:
+        self._arguments = (self.fo, *arguments[1:]) if arguments else arguments
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """The keyword arguments, with an absolute path."""
+        return self._keywords
+
+    @storage_options.setter
+    def storage_options(self, keywords: dict[str, Any]) -> None:
+        self._keywords = {**keywords, "fo": self.fo} if "fo" in keywords else keywords
 
     @property
     def image(self) -> Image:
         """The image, as this process has opened it."""
-        if self._image is None or self._process != os.getpid():
-            source = self.fo
-            if isinstance(source, (str, os.PathLike)):
-                protocol, options = self._target
-                found = open_url(os.fspath(source), mode="rb", protocol=protocol, **options)
-                if isinstance(found.fs, LocalFileSystem):
-                    source = found.path
-                else:
-                    source = _RangeFile(found.fs, found.path)
-            self._image = Image(source, context=Context(**self._settings), **self._options)
-            self._process = os.getpid()
-        return self._image
+        current = self._current
+        if current is not None and self._process == os.getpid() and not current.image.closed:
+            if self._path is None:
+                return current.image
+            try:
+                if _identity_of(self._path) == current.identity:
+                    return current.image
+            except OSError:
+                return current.image  # it was removed
+        self._current, self._process = self._open_image(), os.getpid()
+        return self._current.image
+
+    def _open_image(self) -> _Opened:
+        if not isinstance(self.fo, (str, os.PathLike)):
+            return _Opened(None, self._image_from(self.fo))
+        protocol, options = self._target
+        found = open_url(os.fspath(self.fo), mode="rb", protocol=protocol, **options)
+        if isinstance(found.fs, LocalFileSystem):
+            self.fo = self._path = found.path
+            return self._shared(found.path, _identity_of(found.path), found.path)
+        info = found.fs.info(found.path)
+        identity = tokenize(found.fs.ukey(found.path), str(info))
+        if self._current is not None and self._current.identity != identity:
+            raise make_error(ErrorCode.INVALID,
+                             f"'{found.path}': not the image that was opened", found.path)
+        return self._shared((found.fs._fs_token, found.path), identity,
+                            _RangeFile(found.fs, found.path, int(info["size"])))
+
+    def _shared(self, name: Any, identity: Any, source: Any) -> _Opened:
+        """The image that another instance has opened, or a new one."""
+        key = (os.getpid(), name, *self._options.values(), *self._settings.values())
+        opened = _opened.pop(key, None)
+        if opened is None or opened.identity != identity or opened.image.closed:
+            opened = _Opened(identity, self._image_from(source))
+        _opened[key] = opened
+        while len(_opened) > _MAX_OPENED:
+            _opened.popitem(last=False)
+        return opened
+
+    def _image_from(self, source: Any) -> Image:
+        return Image(source, context=Context(**self._settings), **self._options)
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -172,14 +244,13 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         """Name, size, type, mode, owners, inode and time of a path."""
         place = self._at(path)
         inode = place._inode(False)
-        info = self._info(str(place), self.image, inode, _dwarfs.dwarfs_stat_new())
+        info = self._info(str(place), place.image, inode, _dwarfs.dwarfs_stat_new())
         if info["type"] == "link" and (path.endswith("/") or place.is_dir()):
             info["type"] = "directory"  # asked for by name: what it leads to
         return info
 
-    def _entries(self, name: str, inode: int) -> Iterator[dict[str, Any]]:
+    def _entries(self, image: Image, name: str, inode: int) -> Iterator[dict[str, Any]]:
         """What is in a directory, sorted by the bytes of the names."""
-        image = self.image
         handle, stat = image._use(), _dwarfs.dwarfs_stat_new()
         first, count = _dwarfs.dwarfs_dir_range(handle, inode)
         prefix = name + "/" if name else ""
@@ -190,7 +261,7 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
         """What is in a directory, or the file itself."""
         place = self._at(path)
-        infos = (list(self._entries(str(place), place._inode())) if place.is_dir()
+        infos = (list(self._entries(place.image, str(place), place._inode())) if place.is_dir()
                  else [self.info(path)])
         infos.sort(key=lambda info: info["name"])
         return infos if detail else [info["name"] for info in infos]
@@ -208,7 +279,7 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
             below = [(str(place), place._inode(), 1)]
             while below:
                 name, inode, depth = below.pop()
-                for info in self._entries(name, inode):
+                for info in self._entries(place.image, name, inode):
                     if info["type"] != "directory" or withdirs:
                         found[info["name"]] = info
                     if info["type"] == "directory" and depth != maxdepth:
