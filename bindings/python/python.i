@@ -10,6 +10,8 @@
  * - Blocking calls release the interpreter's lock. Callbacks come back through the
  *   trampolines below, which take it. A callable is borrowed: the layer above keeps it alive
  *   for as long as the handle it was given to.
+ * - A callback runs in the interpreter whose call it is. Those that also come from threads of
+ *   the library, which are of no call, are for the main interpreter only: a log, and a reader.
  */
 %header %{
 /*
@@ -92,17 +94,64 @@ static PyObject *append_output(PyObject *result, PyObject *output)
 }
 
 /*
+ * The thread state that this thread left when it called the library, NULL outside of such calls:
+ * with several interpreters PyGILState_Ensure() would choose that of another one.
+ */
+static _Thread_local PyThreadState *calling;
+
+/* Release the lock for a call; returns what the end of the call needs. */
+static PyThreadState *begin_call(void)
+{
+	PyThreadState *outer = calling;
+
+	calling = PyEval_SaveThread();
+	return outer;
+}
+
+static void end_call(PyThreadState *outer)
+{
+	PyEval_RestoreThread(calling);
+	calling = outer;
+}
+
+/* The lock, in the interpreter of the call, or else in the first one of this thread. */
+struct interpreter {
+	PyThreadState *calling;
+	PyGILState_STATE lock;
+};
+
+static struct interpreter enter_interpreter(void)
+{
+	struct interpreter interpreter = { .calling = calling };
+
+	if (calling)
+		PyEval_RestoreThread(calling);
+	else
+		interpreter.lock = PyGILState_Ensure();
+	calling = NULL;
+	return interpreter;
+}
+
+static void leave_interpreter(struct interpreter interpreter)
+{
+	if (interpreter.calling)
+		calling = PyEval_SaveThread();
+	else
+		PyGILState_Release(interpreter.lock);
+}
+
+/*
  * The interpreter's lock and a clean slate for a callback. An exception that the thread holds
  * already, from an earlier callback of the same call, is put back when this one returns.
  */
 struct entered {
-	PyGILState_STATE lock;
+	struct interpreter interpreter;
 	PyObject *type, *value, *traceback;
 };
 
 static struct entered enter_python(void)
 {
-	struct entered entered = { .lock = PyGILState_Ensure() };
+	struct entered entered = { .interpreter = enter_interpreter() };
 
 	PyErr_Fetch(&entered.type, &entered.value, &entered.traceback);
 	return entered;
@@ -115,13 +164,13 @@ static void leave_python(struct entered entered, bool own_thread, PyObject *call
 		PyErr_WriteUnraisable(callable);
 	if (entered.type)
 		PyErr_Restore(entered.type, entered.value, entered.traceback);
-	PyGILState_Release(entered.lock);
+	leave_interpreter(entered.interpreter);
 }
 
 /* Whether the library called back in a thread that Python itself called it from. */
 static bool is_python_thread(void)
 {
-	return PyGILState_GetThisThreadState() != NULL;
+	return calling || PyGILState_GetThisThreadState();
 }
 
 /* -- trampolines: user is the callable, or a tuple of them --------------------------------- */
@@ -486,19 +535,19 @@ static int on_write(const void *data, size_t bytes, dwarfs_error **err, void *us
 
 static void on_close_object(void *user)
 {
-	PyGILState_STATE lock = PyGILState_Ensure();
+	struct interpreter interpreter = enter_interpreter();
 
 	Py_DECREF((PyObject *)user);
-	PyGILState_Release(lock);
+	leave_interpreter(interpreter);
 }
 
 static void on_close_buffer(void *user)
 {
-	PyGILState_STATE lock = PyGILState_Ensure();
+	struct interpreter interpreter = enter_interpreter();
 
 	PyBuffer_Release(user);
 	PyMem_Free(user);
-	PyGILState_Release(lock);
+	leave_interpreter(interpreter);
 }
 
 static bool is_callable(PyObject *object)
@@ -506,6 +555,15 @@ static bool is_callable(PyObject *object)
 	if (PyCallable_Check(object))
 		return true;
 	PyErr_SetString(PyExc_TypeError, "a callable is needed");
+	return false;
+}
+
+/* For what threads of the library call, too. */
+static bool is_main_interpreter(const char *what)
+{
+	if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0)
+		return true;
+	PyErr_Format(PyExc_RuntimeError, "%s can be used in the main interpreter only", what);
 	return false;
 }
 %}
@@ -538,9 +596,10 @@ static PyObject *decode_text(void *text)
 
 %define DWARFS_BLOCKING(declaration)
 %exception declaration {
-	Py_BEGIN_ALLOW_THREADS
+	PyThreadState *outer = begin_call();
+
 	$action
-	Py_END_ALLOW_THREADS
+	end_call(outer);
 }
 %enddef
 
@@ -779,7 +838,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 		SWIG_fail;
 	}
 	if (!PyArg_ParseTuple($input, "OO!", &callable, &PyLong_Type, &number) ||
-	    !is_callable(callable)) {
+	    !is_callable(callable) || !is_main_interpreter("an image in a Python file object")) {
 		callable = NULL;
 		SWIG_fail;
 	}
@@ -810,7 +869,6 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 }
 %enddef
 DWARFS_CALLBACK(dwarfs_progress_fn, progress, on_progress)
-DWARFS_CALLBACK(dwarfs_log_fn, log, on_log)
 DWARFS_CALLBACK(dwarfs_finding_fn, finding, on_finding)
 DWARFS_CALLBACK(dwarfs_include_fn, include, on_include)
 DWARFS_CALLBACK(dwarfs_order_fn, order, on_order)
@@ -818,6 +876,13 @@ DWARFS_CALLBACK(dwarfs_filter_report_fn, report, on_filter_report)
 DWARFS_CALLBACK(dwarfs_difference_fn, difference, on_difference)
 DWARFS_CALLBACK(dwarfs_export_report_fn, report, on_export_report)
 DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_import_report)
+
+%typemap(in) (dwarfs_log_fn log, void *user) {
+	if ($input != Py_None && (!is_callable($input) || !is_main_interpreter("a log")))
+		SWIG_fail;
+	$1 = $input == Py_None ? NULL : on_log;
+	$2 = $input;
+}
 
 /* The arguments of the callback. */
 %ignore dwarfs_difference_kind;
@@ -908,13 +973,14 @@ int dwarfs_builder_add_pieces(dwarfs_builder *builder, const char *path, size_t 
 			      dwarfs_error **err)
 {
 	struct pieces pieces = { .callable = callable };
+	PyThreadState *outer;
 	int ret = dwarfs_item_set_reader(item, size, on_piece, &pieces, err);
 
 	if (ret < 0)
 		return ret;
-	Py_BEGIN_ALLOW_THREADS
+	outer = begin_call();
 	ret = dwarfs_builder_add_item(builder, path, bytes, item, err);
-	Py_END_ALLOW_THREADS
+	end_call(outer);
 	drop_piece(&pieces);
 	dwarfs_item_set_memory(item, NULL, 0, NULL); /* pieces are gone */
 	return ret;
@@ -941,11 +1007,12 @@ int dwarfs_xattrs_into(const dwarfs_image *image, dwarfs_inode inode, PyObject *
 	const char *name;
 	const void *data;
 	size_t bytes;
+	PyThreadState *outer;
 	int ret;
 
-	Py_BEGIN_ALLOW_THREADS
+	outer = begin_call();
 	ret = dwarfs_xattr_list(image, inode, NULL, 0, NULL, err);
-	Py_END_ALLOW_THREADS
+	end_call(outer);
 	for (size_t i = 0; ret == 0; i++) {
 		PyObject *key, *value;
 
@@ -965,11 +1032,12 @@ int dwarfs_xattrs_into(const dwarfs_image *image, dwarfs_inode inode, PyObject *
 int dwarfs_xattr_names_into(const dwarfs_image *image, PyObject *list, dwarfs_error **err)
 {
 	const char *name;
+	PyThreadState *outer;
 	int ret;
 
-	Py_BEGIN_ALLOW_THREADS
+	outer = begin_call();
 	ret = dwarfs_image_xattr_name(image, 0, &name, err);
-	Py_END_ALLOW_THREADS
+	end_call(outer);
 	for (size_t i = 0; ret >= 0; i++) {
 		PyObject *item;
 
@@ -1011,12 +1079,12 @@ PyObject *dwarfs_stat_values(const dwarfs_stat *stat)
 int dwarfs_read_pieces(const dwarfs_image *image, const dwarfs_inode *inodes, size_t count,
 		       PyObject *callable, dwarfs_error **err)
 {
+	PyThreadState *outer = begin_call();
 	int ret;
 
-	Py_BEGIN_ALLOW_THREADS
 	ret = dwarfs_read_in_order(image, inodes, count, on_ordered_piece, NULL, callable, NULL,
 				   err);
-	Py_END_ALLOW_THREADS
+	end_call(outer);
 	return ret;
 }
 

@@ -392,7 +392,87 @@ except dwarfs.NotFoundError:
 """
 
 
+CALLBACKS = """
+import _xxsubinterpreters as interpreters
+import io
+import logging
+import threading
+import dwarfs
+
+tree, image, note = {tree!r}, {image!r}, {note!r}
+found = []
+here = interpreters.get_current()
+
+def raises(kind, function, *arguments, **options):
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        found.append(str(error) if kind is RuntimeError else kind.__name__)
+
+def fail(*_):
+    raise ZeroDivisionError
+
+def include(entry):
+    found.append(interpreters.get_current() == here)
+    return True
+
+def progress(snapshot):
+    assert interpreters.get_current() == here
+
+def check_all():
+    dwarfs.pack(tree, None, include=include, progress=progress)
+    for name in "include", "progress", "order", "category", "filter_report":
+        raises(ZeroDivisionError, dwarfs.pack, tree, None, filters=["+ *"], **{{name: fail}})
+    def nested(entry):
+        raises(KeyError, dwarfs.pack, tree, None, include=lambda entry: {{}}["none"])
+        return True
+    dwarfs.pack(tree, None, include=nested)
+
+check_all()
+thread = threading.Thread(target=check_all)
+thread.start()
+thread.join()
+builder = dwarfs.Builder(level=1)
+builder.add("a", iter([b"one", b"two"]))
+raises(ZeroDivisionError, builder.add, "b", map(fail, [1]))
+builder.write(image)
+with open(image, "rb") as file:
+    data = file.read()
+for source in image, data:
+    with dwarfs.open(source) as opened:
+        found.append(opened.path("a").read_text())
+        found.append(opened.check())
+raises(RuntimeError, dwarfs.open, io.BytesIO(data))
+raises(RuntimeError, dwarfs.Context, log=logging.getLogger())
+with open(note, "w") as output:
+    print(found, file=output)
+"""
+
+
 class Interpreters(Case):
+    def test_callbacks_run_in_the_interpreter_of_their_call(self):
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:
+            self.skipTest("this Python has no _xxsubinterpreters")
+        (self.dir / "tree").mkdir()
+        (self.dir / "tree/file").write_bytes(b"text")
+        note = self.dir / "note"
+        number = interpreters.create(isolated=False)  # with threads
+        try:
+            interpreters.run_string(
+                number, f"import sys; sys.path[:0] = {sys.path!r}\n" + CALLBACKS.format(
+                    tree=str(self.dir / "tree"), image=str(self.dir / "sub.dwarfs"),
+                    note=str(note)))
+        finally:
+            interpreters.destroy(number)
+        once = [True, *5 * ["ZeroDivisionError"], "KeyError"]
+        self.assertEqual(eval(note.read_text()), [
+            *once, *once, "ZeroDivisionError", "onetwo", [], "onetwo", [],
+            "an image in a Python file object can be used in the main interpreter only",
+            "a log can be used in the main interpreter only"])
+        self.assertEqual(dwarfs.pack(self.dir / "tree", None, include=lambda entry: True).files, 1)
+
     def test_another_interpreter_has_its_own_exceptions(self):
         try:
             import _xxsubinterpreters as interpreters

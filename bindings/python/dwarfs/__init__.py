@@ -17,6 +17,9 @@ A child process made by fork may use the images of its parent if no thread was r
 at that moment; otherwise reading raises `InvalidError`. Images that were opened from a path, and
 their paths, can be pickled: another process opens the same image.
 
+In a subinterpreter, callbacks run in it; a log, and images in Python file objects, can be used in
+the main interpreter only, as threads of the library call them.
+
 `dwarfs.fsspec` makes images file systems of fsspec, and `dwarfs.ratarmount` mount sources of
 ratarmountcore. `dwarfs.distributed` reads and makes images with many processes or machines.
 """
