@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
 
 import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.URI;
 import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.Channels;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.channels.FileLock;
 import java.nio.channels.NonWritableChannelException;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.ClosedFileSystemException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystemAlreadyExistsException;
 import java.nio.file.FileSystemException;
@@ -1135,11 +1141,73 @@ public final class Scenarios {
             fails(ProviderNotFoundException.class, () -> FileSystems.newFileSystem(other));
             DirectoryStream<Path> listing = Files.newDirectoryStream(system.getPath("/"));
             system.close();
-            isTrue(listing.iterator().hasNext());
+            fails(IllegalStateException.class, listing::iterator);
             fails(ClosedFileSystemException.class, () -> Files.readString(missing));
             fails(ClosedFileSystemException.class,
                 () -> Files.newDirectoryStream(system.getPath("/")));
             same(false, system.isOpen());
+        });
+        test("closing a file system closes what was opened by it", () -> {
+            FileSystem system = FileSystems.newFileSystem(file);
+            Path big = system.getPath("big");
+            long handles = Dwarfs.liveHandles();
+            InputStream stream = Files.newInputStream(big);
+            SeekableByteChannel channel = Files.newByteChannel(big);
+            FileChannel fileChannel = FileChannel.open(big);
+            DirectoryStream<Path> listing = Files.newDirectoryStream(system.getPath("/"));
+            Iterator<Path> paths = listing.iterator();
+            same(handles + 3, Dwarfs.liveHandles());
+            FileStore store = Files.getFileStore(big);
+            isTrue(store.getTotalSpace() > 0);
+            Files.newInputStream(big).close();
+            system.close();
+            system.close();
+            same(handles - 1, Dwarfs.liveHandles());
+            fails(IOException.class, stream::read);
+            fails(ClosedChannelException.class, () -> channel.read(ByteBuffer.allocate(1)));
+            fails(ClosedChannelException.class, () -> fileChannel.read(ByteBuffer.allocate(1)));
+            same(false, channel.isOpen());
+            same(false, fileChannel.isOpen());
+            same(false, paths.hasNext());
+            fails(ClosedFileSystemException.class, store::getTotalSpace);
+            fails(ClosedFileSystemException.class, () -> FileChannel.open(big));
+        });
+        test("files are file channels", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file);
+                 FileChannel channel = FileChannel.open(system.getPath("big"))) {
+                ByteBuffer small = ByteBuffer.allocate(10);
+                ByteBuffer large = ByteBuffer.allocateDirect(BIG.length);
+                same((long) BIG.length, channel.size());
+                same((long) BIG.length, channel.read(new ByteBuffer[] {small, large}));
+                same(-1L, channel.read(new ByteBuffer[] {large}));
+                same((long) BIG.length, channel.position());
+                same(BIG[9], small.get(9));
+                same(BIG[10], large.get(0));
+                same(5, channel.position(BIG.length - 5).read(small.clear()));
+                same(10, channel.read(small.clear(), 100));
+                ByteArrayOutputStream out = new ByteArrayOutputStream();
+                same((long) BIG.length - 7, channel.transferTo(7, Long.MAX_VALUE,
+                    Channels.newChannel(out)));
+                same(Arrays.copyOfRange(BIG, 7, BIG.length), out.toByteArray());
+                MappedByteBuffer mapped = channel.map(MapMode.READ_ONLY, 1000, 50);
+                byte[] part = new byte[50];
+                mapped.get(part);
+                same(Arrays.copyOfRange(BIG, 1000, 1050), part);
+                fails(IllegalArgumentException.class,
+                    () -> channel.map(MapMode.READ_ONLY, BIG.length, 1));
+                FileLock lock = channel.lock(0, 10, true);
+                isTrue(lock.isValid());
+                lock.release();
+                same(false, lock.isValid());
+                fails(NonWritableChannelException.class, () -> channel.write(small));
+                fails(NonWritableChannelException.class, channel::lock);
+                fails(NonWritableChannelException.class, () -> channel.truncate(1));
+                fails(NonWritableChannelException.class,
+                    () -> channel.map(MapMode.READ_WRITE, 0, 1));
+                fails(ReadOnlyFileSystemException.class,
+                    () -> FileChannel.open(system.getPath("big"), StandardOpenOption.WRITE));
+                fails(NoSuchFileException.class, () -> FileChannel.open(system.getPath("none/x")));
+            }
         });
         test("URIs of the scheme dwarfs", () -> {
             URI uri = URI.create("dwarfs:" + file.toUri());
@@ -1156,6 +1224,8 @@ public final class Scenarios {
                     }
                 }
                 same(1L << 16, DwarfsFileSystemProvider.imageOf(system).blockSize());
+                same(system.getPath("/a \ud83d\ude00\u00fc"),
+                    Path.of(URI.create(uri + "!/a%20\ud83d\ude00\u00fc")));
             }
             fails(FileSystemNotFoundException.class, () -> FileSystems.getFileSystem(uri));
             fails(IllegalArgumentException.class,

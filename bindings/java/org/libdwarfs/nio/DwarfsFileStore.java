@@ -34,6 +34,7 @@ final class DwarfsFileStore extends FileStore {
 
     @Override
     public long getTotalSpace() {
+        system.requireOpen();
         return system.image().size();
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package org.libdwarfs.nio;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.ClosedFileSystemException;
 import java.nio.file.FileStore;
@@ -10,9 +11,12 @@ import java.nio.file.PathMatcher;
 import java.nio.file.WatchService;
 import java.nio.file.attribute.UserPrincipalLookupService;
 import java.nio.file.spi.FileSystemProvider;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.regex.Pattern;
 import org.libdwarfs.Context;
 import org.libdwarfs.Image;
@@ -24,6 +28,10 @@ final class DwarfsFileSystem extends FileSystem {
     private final Image image;
     private final DwarfsPath root = new DwarfsPath(this, "/", null);
     private final DwarfsFileStore store = new DwarfsFileStore(this);
+
+    /** Streams and channels that are in use somewhere. */
+    private final Set<Closeable> kept =
+        Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     private DwarfsFileSystem(DwarfsFileSystemProvider provider, Path file, Image image) {
         this.provider = provider;
@@ -97,10 +105,29 @@ final class DwarfsFileSystem extends FileSystem {
         return provider;
     }
 
+    /** Closes its streams and channels, too. */
     @Override
-    public void close() {
+    public void close() throws IOException {
         provider.forget(this);
         image.close();
+        List<Closeable> left;
+        synchronized (kept) {
+            left = new ArrayList<>(kept);
+            kept.clear();
+        }
+        for (Closeable closeable : left) {
+            closeable.close();
+        }
+    }
+
+    /** Let a stream or a channel be closed with the file system. */
+    <T extends Closeable> T keep(T closeable) throws IOException {
+        kept.add(closeable);
+        if (!isOpen()) {
+            closeable.close();
+            throw new ClosedFileSystemException();
+        }
+        return closeable;
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.nio.channels.FileChannel;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.AccessMode;
@@ -170,7 +171,18 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
         refuseWriting(options);
         DwarfsPath own = own(path);
         boolean follow = !options.contains(LinkOption.NOFOLLOW_LINKS);
-        return Failures.of(own, () -> own.entry(follow).newByteChannel());
+        return Failures.of(own, () -> own.getFileSystem().keep(
+            own.entry(follow).newByteChannel()));
+    }
+
+    @Override
+    public FileChannel newFileChannel(Path path, Set<? extends OpenOption> options,
+                                      FileAttribute<?>... attributes) throws IOException {
+        refuseWriting(options);
+        DwarfsPath own = own(path);
+        boolean follow = !options.contains(LinkOption.NOFOLLOW_LINKS);
+        return Failures.of(own, () -> own.getFileSystem().keep(
+            new DwarfsFileChannel(own.entry(follow).newByteChannel())));
     }
 
     @Override
@@ -178,7 +190,8 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
         refuseWriting(Set.of(options));
         DwarfsPath own = own(path);
         boolean follow = !Set.of(options).contains(LinkOption.NOFOLLOW_LINKS);
-        return Failures.of(own, () -> own.entry(follow).newInputStream());
+        return Failures.of(own, () -> own.getFileSystem().keep(
+            own.entry(follow).newInputStream()));
     }
 
     @Override
@@ -186,8 +199,8 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
                                                     DirectoryStream.Filter<? super Path> filter)
         throws IOException {
         DwarfsPath own = own(path);
-        return Failures.of(own, () -> new DwarfsDirectoryStream(own, own.entry(true).list(),
-            filter));
+        return Failures.of(own, () -> own.getFileSystem().keep(
+            new DwarfsDirectoryStream(own, own.entry(true).list(), filter)));
     }
 
     @Override

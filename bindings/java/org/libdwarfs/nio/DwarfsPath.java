@@ -67,7 +67,9 @@ final class DwarfsPath implements Path {
                 bytes.write(Integer.parseInt(raw.substring(i + 1, i + 3), 16));
                 i += 2;
             } else {
-                bytes.writeBytes(Names.encode(raw.substring(i, i + 1)));
+                int end = raw.offsetByCodePoints(i, 1); // two for a character beyond U+FFFF
+                bytes.writeBytes(Names.encode(raw.substring(i, end)));
+                i = end - 1;
             }
         }
         return Names.decode(bytes.toByteArray());
