@@ -140,7 +140,18 @@ class Paths(Case):
         self.assertTrue(issubclass(dwarfs.AccessError, PermissionError))
 
 
+class Special(dwarfs.Image):
+    """A subclass of a program."""
+
+
 class Pickles(Case):
+    def test_a_subclass_stays_one(self):
+        file = self.pack({"a": b"text"})
+        copies = pickle.loads(pickle.dumps([Special(file), dwarfs.open(file), Special(file)]))
+        self.assertEqual([type(image) for image in copies], [Special, dwarfs.Image, Special])
+        self.assertIs(copies[0], copies[2])
+        self.assertEqual((copies[0] / "a").read_bytes(), b"text")
+
     def test_copies_share_an_image(self):
         file = self.pack({"a": b"first"})
         context = dwarfs.Context(cache_bytes=1 << 20, workers=0)
@@ -345,6 +356,28 @@ class Archives(Case):
         made = shutil.make_archive(str(self.dir / "part"), "dwarfs", self.dir / "tree", "sub")
         self.assertEqual(sorted(str(path) for path in dwarfs.open(made).walk()),
                          ["", "sub", "sub/file"])
+
+    def test_as_other_formats(self):
+        os.symlink("top", self.dir / "tree/link")
+        for base, options in (("top", {}), ("sub/file", {}), ("link", {}),
+                              (".", {"owner": "no such owner", "group": "no such group"})):
+            found = []
+            for kind in "dwarfs", "gztar":
+                made = shutil.make_archive(str(self.dir / "made"), kind, self.dir / "tree", base,
+                                           **options)
+                shutil.unpack_archive(made, self.dir / kind)
+                found.append(sorted(str(path.relative_to(self.dir / kind))
+                                    for path in (self.dir / kind).rglob("*")))
+                shutil.rmtree(self.dir / kind)
+            with self.subTest(base):
+                self.assertEqual(*found)
+        with dwarfs.open(self.dir / "made.dwarfs") as image:
+            self.assertEqual((image / "top").stat().st_uid, os.stat(self.dir / "tree").st_uid)
+        outside = str(self.dir / "tree/top")
+        made = shutil.make_archive(str(self.dir / "made"), "dwarfs", None, outside)
+        self.assertEqual((dwarfs.open(made) / outside).read_bytes(), b"top")
+        with self.assertRaises(FileNotFoundError):
+            shutil.make_archive(str(self.dir / "made"), "dwarfs", self.dir / "tree", "missing")
 
     def test_what_is_no_image(self):
         (self.dir / "bad.dwarfs").write_bytes(b"none")

@@ -6,6 +6,7 @@ import gc
 import io
 import logging
 import mmap
+import operator
 import os
 import pathlib
 import pickle
@@ -539,11 +540,13 @@ class Opening(Case):
                 dwarfs.open(data, offset=bad)
 
     def test_what_is_no_source(self):
-        for source in (None, 1.5, object(), io.StringIO("text"), [1]):
+        for source in (None, 1.5, True, object(), io.StringIO("text"), [1]):
             with self.assertRaises(TypeError):
                 dwarfs.open(source)
         with self.assertRaises(ValueError):
             dwarfs.open("a\0b")
+        with self.assertRaisesRegex(TypeError, "context"):
+            dwarfs.open(self.file, context=5)
 
     def test_errors(self):
         with self.assertRaises(FileNotFoundError) as caught:
@@ -810,6 +813,31 @@ class Paths(Case):
         self.assertEqual(glob("**"), ["", "dir", "dir/sub", "none"])
         self.assertEqual(sorted(glob("**/*")), sorted(map(str, self.image.walk()))[1:])
         self.assertEqual([str(p) for p in self.image.root.rglob("h?rd")], ["dir/hard"])
+        self.assertEqual(glob("dir/*/"), ["dir/sub"])
+        self.assertEqual(glob("**/"), glob("**"))
+        self.assertEqual(glob("dir/text.txt/"), [])
+        self.assertEqual(glob("dir/../n*"), ["dir/../none"])
+        self.assertEqual(glob("dir/sub/.."), ["dir/sub/.."])
+        self.assertEqual(glob("dir/text.txt/../*"), [])
+        self.assertEqual(glob("missing/../*"), [])
+
+    def test_names_that_cannot_be(self):
+        for name in "dir/a\0b", "\0", "\ud800":
+            path = self.image / name
+            self.assertEqual([path.exists(), path.is_file(), path.is_dir(), path.is_symlink()],
+                             [False] * 4)
+            with self.assertRaises(ValueError):
+                path.stat()
+
+    def test_order(self):
+        a, b = self.image / "a", self.image / "b"
+        self.assertTrue(a < b and a <= b and a <= self.image / "a" and b > a and b >= a)
+        self.assertFalse(b < a or b <= a or a > b or a >= b)
+        self.assertEqual(max(a, b), b)
+        for compare in operator.lt, operator.le, operator.gt, operator.ge:
+            for other in "b", 1, None:
+                with self.assertRaises(TypeError):
+                    compare(a, other)
 
 
 class Files(Case):
@@ -838,8 +866,22 @@ class Files(Case):
                 file.readinto(b"read-only")
             with self.assertRaises(OSError):
                 file.fileno()
+            for offset in 1.5, "1", None:
+                with self.assertRaises(TypeError):
+                    file.seek(offset)
+            for offset, whence in (2**70, os.SEEK_SET), (2**63, os.SEEK_SET), \
+                    (2**63 - 1, os.SEEK_CUR), (2**63 - 1, os.SEEK_END):
+                with self.assertRaises(OverflowError):
+                    file.seek(offset, whence)
+            self.assertEqual(file.tell(), 10)
+            self.assertEqual(file.seek(2**63 - 1), 2**63 - 1)
+            self.assertEqual(file.read(), b"")
+            with self.assertRaises(io.UnsupportedOperation):
+                file.write(b"x")
+            with self.assertRaises(io.UnsupportedOperation):
+                file.truncate()
         self.assertTrue(file.closed)
-        for use in (file.tell, file.read, lambda: file.seek(0), lambda: file.pread(1, 0)):
+        for use in (file.tell, file.read, lambda: file.write(b""), lambda: file.seek(0), lambda: file.pread(1, 0)):
             with self.assertRaises(ValueError):
                 use()
         file.close()
@@ -1156,6 +1198,8 @@ class Contexts(Case):
         for options in (dict(workers=5000), dict(workers=-1), dict(cache_bytes=-1)):
             with self.assertRaises((ValueError, OverflowError, TypeError)):
                 dwarfs.Context(**options)
+        with self.assertRaisesRegex(TypeError, "log"):
+            dwarfs.Context(log=5)
         context = dwarfs.Context(cache_bytes=1 << 20, workers=2)
         images = [dwarfs.open(self.file, context=context) for _ in range(3)]
         del context

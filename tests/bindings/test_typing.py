@@ -35,6 +35,8 @@ with dwarfs.open("x.dwarfs") as image:
     buffered: io.BufferedReader = path.open("rb")
     mode: str = "rb"
     some: IO[bytes] = path.open(mode)
+    largest: dwarfs.Path = max(path, image / "b")
+    ordered: bool = path <= largest and path >= image.root and not path > largest
 """
 
     def setUp(self):

@@ -52,6 +52,9 @@ class Context:
                  log: Union[logging.Logger, LogCallback, None] = None,
                  log_level: int = logging.WARNING, timing: bool = False,
                  decode_limit: int = 0) -> None:
+        call = log.log if isinstance(log, logging.Logger) else log
+        if call is not None and not callable(call):
+            raise TypeError(f"log: a logger or a callable is needed, not {type(log).__name__}")
         self._handle = _dwarfs.dwarfs_context_new()
         self._log: LogCallback | None = None
         self._given = (("cache_bytes", cache_bytes), ("workers", workers),
@@ -64,8 +67,7 @@ class Context:
             _dwarfs.dwarfs_context_set_decode_limit(self._handle, decode_limit)
         if timing:
             _dwarfs.dwarfs_context_set_timing(self._handle, True)
-        if log is not None:
-            call = log.log if isinstance(log, logging.Logger) else log
+        if call is not None:
             # The library borrows it: whatever has the handle keeps this object, too.
             self._log = lambda level, message: call(_TO_PYTHON[level], message)
             level = max((ours for ours, python in _LEVELS if python >= log_level),
@@ -105,4 +107,6 @@ class Context:
 
 
 def handle_of(context: Context | None) -> object:
+    if context is not None and not isinstance(context, Context):
+        raise TypeError(f"context: a Context is needed, not {type(context).__name__}")
     return None if context is None else context._handle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import operator
 import os
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
         """A raw binary file."""
 else:
     _Raw = io.RawIOBase
+
+
+_MAX_OFFSET = 2**63 - 1  # as that of other files
 
 
 class File(_Raw):
@@ -71,8 +75,14 @@ class File(_Raw):
         count = _dwarfs.dwarfs_file_read(self._use(), data, offset)
         return bytes(memoryview(data)[:count])
 
+    def write(self, data: Any, /) -> int:
+        """Not possible: raises io.UnsupportedOperation."""
+        self._use()
+        raise io.UnsupportedOperation("write")
+
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         self._use()
+        offset = operator.index(offset)
         if whence == os.SEEK_CUR:
             offset += self._position
         elif whence == os.SEEK_END:
@@ -83,6 +93,8 @@ class File(_Raw):
             raise ValueError(f"invalid whence ({whence})")
         if offset < 0:
             raise OSError(errno.EINVAL, f"negative seek position {offset}")
+        if offset > _MAX_OFFSET:
+            raise OverflowError(f"seek position {offset} is too large")
         self._position = offset
         return offset
 

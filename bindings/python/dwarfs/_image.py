@@ -66,9 +66,9 @@ _contexts: weakref.WeakValueDictionary[Any, Context] = weakref.WeakValueDictiona
 
 
 def _reopen(path: str, options: tuple[tuple[str, Any], ...], content_id: str,
-            settings: tuple[Any, ...] | None) -> Image:
-    """The image of a pickle."""
-    key = (os.getpid(), path, options, content_id, settings)
+            settings: tuple[Any, ...] | None, kind: type[Image] | None = None) -> Image:
+    """The image of a pickle, of a subclass unless `kind` is None."""
+    key = (os.getpid(), path, options, content_id, settings, kind)
     image = _reopened.get(key)
     if image is None or image.closed:
         context = None
@@ -76,7 +76,7 @@ def _reopen(path: str, options: tuple[tuple[str, Any], ...], content_id: str,
             context = _contexts.get((os.getpid(), settings))
             if context is None:
                 context = _contexts[os.getpid(), settings] = Context(**dict(settings))
-        image = Image(path, context=context, **dict(options))
+        image = (kind or Image)(path, context=context, **dict(options))
         if image.content_id != content_id:
             raise make_error(ErrorCode.INVALID, f"'{path}': not the image that was pickled",
                              path)
@@ -123,7 +123,8 @@ class Image:
 
     An image that was opened from a path can be pickled: the other process opens the path with
     the same options and a context with the same settings, and raises InvalidError if the
-    content_id is another one. Copies of one image share one open image in that process.
+    content_id is another one. Copies of one image share one open image in that process. A
+    subclass must take the same arguments for that, or have its own __reduce__().
     """
 
     def __init__(self, source: Source, *, offset: int | None = None, size: int | None = None,
@@ -177,7 +178,8 @@ class Image:
         if self._source is None:
             raise TypeError("cannot pickle an image that was not opened from a path")
         settings = None if self._context is None else self._context._settings()
-        return _reopen, (self._source, tuple(self._options.items()), self.content_id, settings)
+        state = self._source, tuple(self._options.items()), self.content_id, settings
+        return _reopen, state if type(self) is Image else (*state, type(self))
 
     # -- contents
 

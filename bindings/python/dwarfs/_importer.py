@@ -16,6 +16,7 @@ from typing import Any, Iterator, Sequence
 from ._builder import Builder
 from ._errors import Error
 from ._image import Image
+from ._pack import listed_paths
 from ._path import Path
 
 # Open images by process, path, inode and time of change. They stay open as long as the process
@@ -191,19 +192,26 @@ def _make_archive(base_name: str, base_dir: str, dry_run: bool = False, owner: s
     if dry_run:
         return output
     options: dict[str, Any] = {}
+    # As the other formats: names that the system does not know change nothing.
     if owner is not None:
-        import pwd
-        options["owner"] = pwd.getpwnam(owner).pw_uid
+        with contextlib.suppress(ImportError, KeyError):
+            import pwd
+            options["owner"] = pwd.getpwnam(owner).pw_uid
     if group is not None:
-        import grp
-        options["group"] = grp.getgrnam(group).gr_gid
+        with contextlib.suppress(ImportError, KeyError):
+            import grp
+            options["group"] = grp.getgrnam(group).gr_gid
     folder = os.path.dirname(output)
     if folder and not os.path.isdir(folder):
         os.makedirs(folder)
     builder = Builder(**options)
     prefix = os.path.normpath(base_dir).lstrip("/")
-    builder.add_tree(os.path.join(root_dir or os.curdir, base_dir),
-                     "" if prefix == os.curdir else prefix)
+    source = os.path.join(root_dir or os.curdir, base_dir)
+    if os.path.isdir(source):
+        builder.add_tree(source, "" if prefix == os.curdir else prefix)
+    else:
+        top = os.sep if os.path.isabs(base_dir) else root_dir or os.curdir
+        builder._add_directory(top, listed_paths(top, [base_dir]))
     builder.write(output, overwrite=True)
     return output
 

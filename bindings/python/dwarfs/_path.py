@@ -171,7 +171,16 @@ class Path:
         return hash((id(self._image), self._parts))
 
     def __lt__(self, other: Path) -> bool:
-        return self._parts < other._parts
+        return self._parts < other._parts if isinstance(other, Path) else NotImplemented
+
+    def __le__(self, other: Path) -> bool:
+        return self._parts <= other._parts if isinstance(other, Path) else NotImplemented
+
+    def __gt__(self, other: Path) -> bool:
+        return self._parts > other._parts if isinstance(other, Path) else NotImplemented
+
+    def __ge__(self, other: Path) -> bool:
+        return self._parts >= other._parts if isinstance(other, Path) else NotImplemented
 
     # -- finding what is there
 
@@ -260,6 +269,10 @@ class Path:
             if error.errno == errno.ELOOP:
                 return 0
             raise
+        except ValueError:
+            if any(not _can_be_name(name) for name in self._parts):
+                return 0
+            raise  # the image is closed
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
         """Whether there is something."""
@@ -309,10 +322,12 @@ class Path:
 
     def glob(self, pattern: str) -> Iterator[Path]:
         """What matches a pattern of names with *, ? and [...]; ** stands for any
-        directories. Links are not followed."""
+        directories, and a "/" at the end for directories only. Links are not followed."""
         parts = [part for part in pattern.split("/") if part not in ("", ".")]
         if not parts:
             raise ValueError("an empty pattern")
+        if pattern.endswith("/"):
+            parts.append("")
         found: dict[Path, None] = {}
         for path in _glob(self, parts):
             if path not in found:
@@ -454,9 +469,24 @@ def _is_real_dir(path: Path) -> bool:
     return stat_.S_ISDIR(path._mode(False))
 
 
+def _can_be_name(name: str) -> bool:
+    """Whether there can be an entry of that name."""
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
 def _glob(path: Path, parts: list[str]) -> Iterator[Path]:
     part, rest = parts[0], parts[1:]
-    if part == "**":
+    if part == "":
+        if path.is_dir():
+            yield path
+    elif part == "..":
+        if _is_real_dir(path):
+            above = path / ".."
+            yield from _glob(above, rest) if rest else (above,)
+    elif part == "**":
         for below in [path, *path.iterdir()] if _is_real_dir(path) else []:
             if below is path:
                 if rest:

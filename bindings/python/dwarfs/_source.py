@@ -45,7 +45,7 @@ def open_source(source: Source) -> Any:
     """A dwarfs_io; it keeps whatever it needs alive."""
     if isinstance(source, (str, os.PathLike)):
         return _dwarfs.dwarfs_io_open(source)
-    if isinstance(source, int):
+    if isinstance(source, int) and not isinstance(source, bool):
         return _dwarfs.dwarfs_io_from_fd(source)
     if is_buffer(source):
         return _dwarfs.dwarfs_io_from_memory(source)
