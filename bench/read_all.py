@@ -3,6 +3,7 @@
 
     read_all.py TIMES LIST IMAGE [ZIP TAR]
 """
+import concurrent.futures
 import stat
 import sys
 import tarfile
@@ -16,6 +17,12 @@ try:
     dwarfs.fsspec.register()
 except ImportError:
     fsspec = None
+try:
+    import libarchive
+except Exception:  # it is there, but not the library
+    libarchive = None
+
+SOME = 20
 
 
 def job(reader, name, call, *arguments):
@@ -28,6 +35,15 @@ def summed(sizes):
     """The number of files, and their bytes."""
     sizes = list(sizes)
     return len(sizes), sum(sizes)
+
+
+def in_threads(count, path, names):
+    """Read files by several threads of one process, without workers of the library."""
+    with dwarfs.open(path, context=dwarfs.Context(workers=0)) as image:
+        with concurrent.futures.ThreadPoolExecutor(count) as executor:
+            parts = executor.map(lambda start: summed(
+                len((image / name).read_bytes()) for name in names[start::count]), range(count))
+            return tuple(map(sum, zip(*parts)))
 
 
 def image_all(path):
@@ -68,13 +84,18 @@ def tar_listed(path, names):
         return summed(len(archive.extractfile(members[name]).read()) for name in names)
 
 
+def open_fsspec(protocol, path):
+    dwarfs.fsspec._opened.clear()  # images that are open, with their caches
+    return fsspec.filesystem(protocol, fo=path, skip_instance_cache=True)
+
+
 def fsspec_all(protocol, path):
-    system = fsspec.filesystem(protocol, fo=path, skip_instance_cache=True)
+    system = open_fsspec(protocol, path)
     return summed(len(system.cat_file(name)) for name in system.find(""))
 
 
 def fsspec_listed(protocol, path, names):
-    system = fsspec.filesystem(protocol, fo=path, skip_instance_cache=True)
+    system = open_fsspec(protocol, path)
     return summed(len(system.cat_file(name)) for name in names)
 
 
@@ -87,6 +108,11 @@ def archives(names, image, zipped, tar):
         for protocol, path in ("dwarfs", image), ("zip", zipped):
             job(f"Python, fsspec {protocol}", "all", fsspec_all, protocol, path)
             job(f"Python, fsspec {protocol}", "random", fsspec_listed, protocol, path, names)
+        # That of libarchive reads from the start of the archive to each file.
+        for protocol, path in ("dwarfs", image), ("zip", zipped), ("libarchive", zipped):
+            if protocol != "libarchive" or libarchive:
+                job(f"Python, fsspec {protocol}", "some", fsspec_listed, protocol, path,
+                    names[:SOME])
 
 
 def main():
@@ -98,6 +124,8 @@ def main():
         job("Python", "all", image_all, path)
         job("Python", "random", image_listed, path, names)
         job("Python", "stat", image_stat, opened, names)
+        for count, reader in (1, "Python, one thread"), (2, "Python, two threads"):
+            job(reader, "random", in_threads, count, path, names)
         if others:
             archives(names, path, *others)
 

