@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shared: write the same file of several images to standard output. The images share a
- * context, and thereby one block cache with one budget.
+ * shared: write the same file of several images, which share a context and thereby one block
+ * cache, to standard output. An image that cannot be read is reported.
  *
  *     shared PATH IMAGE...
- *
- * An image that cannot be read is reported, and the others are still read.
  */
 #include <errno.h>
 #include <stdio.h>
