@@ -128,8 +128,9 @@ struct tool_option {
 	const char *name; /* long form, without dashes */
 	const char
 		*argument; /* word for its argument in the help; NULL if it takes none */
-	const char *help;  /* a line or more, separated by '\n' */
-	unsigned flags;	   /* of tool_option_flags */
+	const char *
+		help; /* a line or more, separated by '\n'; NULL: not in the help of dwarfs */
+	unsigned flags; /* of tool_option_flags */
 	enum tool_option_kind kind;
 	size_t target; /* offset of its member in the settings; unused by TOOL_PARSED */
 	uint64_t min, max; /* of TOOL_NUMBER */

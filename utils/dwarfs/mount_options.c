@@ -358,9 +358,9 @@ static const struct tool_option mount_options[] = {
 	{ 0, "-o allow_root", NULL, "access by root", 0, TOOL_ACTION },
 	{ 0, "-o clone_fd", NULL, "a descriptor for each thread", 0, TOOL_ACTION },
 
-	{ 0, "-o enable_nlink", NULL, NULL, TOOL_HIDDEN, PARSED(warn) },
-	{ 0, "-o cache_image", NULL, NULL, TOOL_HIDDEN, PARSED(warn) },
-	{ 0, "-o no_cache_image", NULL, NULL, TOOL_HIDDEN, PARSED(warn) },
+	{ 0, "-o enable_nlink", NULL, NULL, 0, PARSED(warn) },
+	{ 0, "-o cache_image", NULL, NULL, 0, PARSED(warn) },
+	{ 0, "-o no_cache_image", NULL, NULL, 0, PARSED(warn) },
 	{ 0 },
 };
 
@@ -430,6 +430,6 @@ void mount_options_print(FILE *out)
 	for (const struct tool_option *option = mount_options; option->name; option++)
 		if (!*option->name)
 			fprintf(out, "\n  %s\n", option->help);
-		else if (!(option->flags & TOOL_HIDDEN))
+		else if (option->help)
 			print_option(out, option);
 }

@@ -388,7 +388,7 @@ static int store_all(struct segmenter *segmenter, dwarfs_error **err)
 
 	for (size_t i = 0; i < in->count; i++) {
 		uint32_t content = segmenter->contents->fragments[in->numbers[i]].content;
-		bool differs;
+		bool differs = false;
 
 		if ((segmenter->gatherer &&
 		     (ret = dw_gatherer_turn(segmenter->gatherer, i, err)) < 0) ||
