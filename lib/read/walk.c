@@ -290,7 +290,7 @@ static int add_visit(dwarfs_walk *walk, bool is_damaged, uint32_t **parents,
 	walk->visits[walk->visit_count++] = (struct visit){
 		.entry = walk->entry,
 		.parent = depth > 0 ? (*parents)[depth - 1] : 0,
-		.depth = depth,
+		.depth = depth & INT32_MAX,
 		.is_damaged = is_damaged,
 	};
 	return 0;

@@ -230,7 +230,7 @@ def test_bindings(suite, top):
             assert found["sums"][reader].get("all", [7, 84]) == [7, 84], found
             assert min(jobs.values()) > 0 and f"| {reader} | " in made.stdout, made.stdout
         for name in built:
-            assert set(found["seconds"][name]) == {"all", "random", "stat"}, found
+            assert set(found["seconds"][name]) >= {"all", "random", "stat"}, found
     with suite.case("bindings: two threads are compared with one"):
         for name in set(built) & {"Python", "Java"}:
             assert f"| {name}, two threads : {name}, one thread | " in made.stdout, made.stdout

@@ -141,7 +141,8 @@ const char *tool_option_label(const struct tool_option *option,
 	if (is_letter(option->id))
 		snprintf(buffer, TOOL_LABEL_ROOM, "-%c (--%s)", option->id, option->name);
 	else
-		snprintf(buffer, TOOL_LABEL_ROOM, "--%s", option->name);
+		snprintf(buffer, TOOL_LABEL_ROOM, "%s%s",
+			 option->name[0] == '-' ? "" : "--", option->name);
 	return buffer;
 }
 

@@ -11,12 +11,18 @@
 #include "archive/import/import.h"
 #include "base/machine/limits.h"
 
-static int set_owner(const struct import_job *job, dwarfs_item *item, dwarfs_error **err)
+static int set_owner(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
-	const la_int64_t uid = archive_entry_uid(job->entry);
-	const la_int64_t gid = archive_entry_gid(job->entry);
+	la_int64_t uid = archive_entry_uid(job->entry),
+		   gid = archive_entry_gid(job->entry);
 
-	if (uid < 0 || uid >= DW_NO_ID || gid < 0 || gid >= DW_NO_ID)
+	if (uid == DW_NO_ID || gid == DW_NO_ID) {
+		dw_import_warn(job, "no system has the owner or group %u; it becomes %u",
+			       DW_NO_ID, DW_NOBODY);
+		uid = uid == DW_NO_ID ? DW_NOBODY : uid;
+		gid = gid == DW_NO_ID ? DW_NOBODY : gid;
+	}
+	if (uid < 0 || uid > UINT32_MAX || gid < 0 || gid > UINT32_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "an image cannot hold owner %" PRId64
 			       " and group %" PRId64,

@@ -12,6 +12,9 @@
 /* For chown(): leave it as it is. No user or group has this number. */
 #define DW_NO_ID UINT32_MAX
 
+/* The owner or group if the real one is invalid: the overflow ID of Linux. */
+#define DW_NOBODY 65534u
+
 /* Device numbers have 32 bits: 12 for the major and 20 for the minor one. */
 #define DW_MAX_MAJOR 0xfffu
 #define DW_MAX_MINOR 0xfffffu

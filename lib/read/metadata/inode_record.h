@@ -18,9 +18,6 @@
 #define DW_NS_PER_SEC 1000000000u
 #define DW_MOST_MODE  0177777u
 
-/* The owner or group if the stored one is invalid: the overflow ID of Linux. */
-#define DW_NOBODY 65534u
-
 /* False when the index is out of range; the type may be of another class. */
 static inline bool dw_record_raw_mode(const struct view *view, uint64_t record,
 				      uint32_t *mode_out)

@@ -270,8 +270,10 @@ class Formats(Archives):
         if not os.path.exists(sample):
             raise tap.Skip("no sample archives here (Debian: libpython3.11-testsuite)")
         with open(sample, "rb") as file:
-            result = self.put(file.read())
+            result = self.put(file.read(), code=2)
         self.assertNotIn("error", result.err)
+        self.assertEqual(result.err.count("warning"), 1, result.err)
+        self.assertIn("'gnu/regtype-gnu-uid': no system has the owner", result.err)
         out = os.fsencode(self.unpack())
         seen = 0
         with tarfile.open(sample, encoding="iso8859-1") as archive:
