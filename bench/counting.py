@@ -70,7 +70,8 @@ class Ray:
 
 def batches(system, paths, count):
     """Pairs of a file system and some of the paths."""
-    return [(system, paths[start::count]) for start in range(count) if paths[start::count]]
+    size = -(-len(paths) // count) or 1
+    return [(system, paths[start:start + size]) for start in range(0, len(paths), size)]
 
 
 def make(dwarfs, source, work, level):

@@ -32,7 +32,8 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
  * name in the same directory (or without a name) and renamed at the end. An existing file
  * that is not a regular one, such as /dev/null or a pipe, is written in place. A named pipe that
  * no process reads yet is opened by the first write, which waits until one does; the task of
- * the operation can cancel this wait.
+ * the operation can cancel this wait. If nothing is written, processes that wait to read the
+ * pipe when the sink is freed find its end.
  *
  * A temporary file that a killed process left for the same path is removed. If another process
  * is writing the same file, or replaces or creates it between this call and the end, the

@@ -31,7 +31,7 @@ struct dwarfs_context {
 	pthread_mutex_t log_lock;
 	/* Without a lock, which a child process could find taken by a thread that it lacks. */
 	_Atomic(void *) shared;
-	void (*shared_destroy)(void *object);
+	void (*_Atomic shared_destroy)(void *object);
 };
 
 static void set_workers(dwarfs_context *context, uint32_t workers)
@@ -92,7 +92,7 @@ void dwarfs_context_free(dwarfs_context *context)
 	if (!context || atomic_fetch_sub(&context->references, 1) != 1)
 		return;
 	if (atomic_load(&context->shared))
-		context->shared_destroy(atomic_load(&context->shared));
+		atomic_load (&context->shared_destroy)(atomic_load(&context->shared));
 	pthread_mutex_destroy(&context->log_lock);
 	dw_latency_free(context->latency);
 	dw_free(context);
@@ -304,9 +304,9 @@ int dw_context_shared(dwarfs_context *context,
 	if (!object) {
 		if ((ret = make(context, &made, err)) < 0)
 			return ret;
-		/* The caller holds a reference, so nobody destroys it before this is set. */
+		/* First, for a child process that begins in between. It is always the same. */
+		atomic_store(&context->shared_destroy, destroy);
 		if (atomic_compare_exchange_strong(&context->shared, &object, made)) {
-			context->shared_destroy = destroy;
 			object = made;
 			*is_new_out = true;
 		} else {

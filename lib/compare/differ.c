@@ -363,6 +363,8 @@ static int tell_links(struct differ *differ, const uint32_t paths[2], dwarfs_err
 	struct buffer *const to[2] = { &left, &right };
 	const char *found[2] = { NULL, NULL };
 
+	if (differ->ignored & 1u << DWARFS_DIFFERENCE_LINKS)
+		return 0;
 	for (int i = 0; i < 2; i++) {
 		int ret;
 

@@ -232,8 +232,13 @@ static int lose_entry(struct side *side, struct above *above, const char *text, 
 	if (code != DWARFS_ERR_CORRUPT || !*text ||
 	    ++*lost > dwarfs_image_entry_count(side->image))
 		return dw_error_copy(err, code, why);
-	ret = path_of(&side->listing, above, text, &path, err);
-	return ret < 0 ? ret : add_lost(side, path, code, why, err);
+	if ((ret = path_of(&side->listing, above, text, &path, err)) < 0)
+		return ret;
+	/* A directory that was listed, and cannot be entered. */
+	if (side->listing.list[side->listing.count - 1].path == path)
+		return dw_listed_lose(&side->listing, KNOWN_LOST,
+				      dwarfs_error_message(why), err);
+	return add_lost(side, path, code, why, err);
 }
 
 static int list_entries(struct side *side, dwarfs_walk *walk, dwarfs_stat *stat,

@@ -4,13 +4,18 @@
  *
  * Takes an image and an order; gives one entry at a time. Each entry is visited at most
  * once: directories come after their parents in a valid image, each is entered once, and a
- * walk that finds more entries than exist stops, so it ends for every image. For data order the walk is
- * done once in tree order and sorted by the offsets of file contents. A damaged entry is an
- * error in its place, after which the walk can go on.
+ * walk that finds more entries than exist, or several times as many damaged ones, stops, so it
+ * ends for every image. For data order the walk is done once in tree order and sorted by the
+ * offsets of file contents. A damaged entry is an error in its place, after which the walk can
+ * go on.
  */
 #include <dwarfs/walk.h>
 
 #include "read/image.h"
+
+/* How often an entry is met, on average, until the walk ends: directories that are damaged may
+ * have entries in common. */
+#define MOST_STEPS 4u
 
 /* A directory whose entries are being visited. */
 struct walk_level {
@@ -31,10 +36,11 @@ struct dwarfs_walk {
 	dwarfs_image *image;
 	uint32_t start;
 	bool started, can_enter;
-	uint32_t entry; /* the current one, which may be damaged */
-	uint32_t inode; /* of the current entry */
-	uint64_t visited;
-	uint8_t *seen; /* a bit for each directory that was visited */
+	uint32_t entry;	  /* the current one, which may be damaged */
+	uint32_t inode;	  /* of the current entry */
+	uint64_t visited; /* entries that are not damaged, and the one that is too many */
+	uint64_t steps;	  /* entries, damaged or not; in a valid image each is met once */
+	uint8_t *seen;	  /* a bit for each directory that was visited */
 
 	struct walk_level *levels;
 	size_t depth, level_capacity;
@@ -161,6 +167,10 @@ static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **
 		return 0;
 	level = &walk->levels[walk->depth - 1];
 	entry = walk->entry = level->next++;
+	if (++walk->steps > MOST_STEPS * (uint64_t)view->entry_count) {
+		walk->visited = (uint64_t)view->entry_count + 1; /* do not go on */
+		return fail_no_tree(walk, err);
+	}
 	if ((ret = set_walk_path(walk, level->path_size, entry, err)) < 0 ||
 	    (ret = dw_view_entry_inode(view, entry, &walk->inode, err)) < 0)
 		return ret;

@@ -300,7 +300,8 @@ static int put_record(struct image_import *import, const char *path, uint32_t *r
 				    "leaving it out", err);
 	else if (ret < 0)
 		return dw_error_copy(err, ret, why);
-	if (node == DW_NONE) /* it was left out, and its record dropped */
+	/* It was left out, or another one kept, and its record dropped. */
+	if (node == DW_NONE || import->assembly->nodes[node].record != *record)
 		*record = DW_NONE;
 	return ret < 0 ? ret : 0;
 }

@@ -210,7 +210,8 @@ class Packing(Case):
 
         def pack_share(roots, wanted, output, *more):
             if output.endswith("0.dwarfs"):
-                while len(packing) < 2:
+                deadline = time.monotonic() + 60
+                while len(packing) < 2 and time.monotonic() < deadline:
                     time.sleep(0.01)
                 raise ValueError("of a share")
             try:
@@ -250,11 +251,12 @@ class Packing(Case):
                     return
                 if number == 200:
                     made.set()
-        thread = threading.Thread(target=make)
+        thread = threading.Thread(target=make, daemon=True)
         thread.start()
-        made.wait(60)
+        self.assertTrue(made.wait(60))
         distributed._remove(str(folder))
-        thread.join()
+        thread.join(60)
+        self.assertFalse(thread.is_alive())
         self.assertEqual(os.listdir(self.dir), ["tree"])
 
     def test_shares_take_about_the_same_time(self):
@@ -348,6 +350,17 @@ class Packing(Case):
                         self.assertEqual([str(path) for path in image.root.rglob("*out.dwarfs*")],
                                          [])
                     self.assertEqual(sorted(os.listdir(source / "none")), ["hard", "out.dwarfs"])
+
+    def test_an_output_whose_name_begins_with_dots(self):
+        output = self.dir / "tree" / "..out.dwarfs"
+        distributed.pack(self.dir / "tree", output, Inline(), shares=3, level=1)
+        with dwarfs.open(output) as image:
+            self.assertEqual([str(path) for path in image.root.rglob("*out.dwarfs*")], [])
+
+    def test_progress_is_that_of_the_merge(self):
+        phases = set()
+        self.pack(Inline(), progress=lambda now: phases.add(now.phase))
+        self.assertIn(dwarfs.Phase.DONE, phases)
 
     def test_paths(self):
         paths = ["release-1/sub/file-0.txt", pathlib.Path("link"), b"none/hard"]

@@ -359,7 +359,8 @@ class Archives(Case):
 
     def test_as_other_formats(self):
         os.symlink("top", self.dir / "tree/link")
-        for base, options in (("top", {}), ("sub/file", {}), ("link", {}),
+        os.symlink("sub", self.dir / "tree/folder")
+        for base, options in (("top", {}), ("sub/file", {}), ("link", {}), ("folder", {}),
                               (".", {"owner": "no such owner", "group": "no such group"})):
             found = []
             for kind in "dwarfs", "gztar":

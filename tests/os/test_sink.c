@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -436,6 +437,25 @@ static void a_pipe_without_a_reader_can_be_cancelled(void **state)
 	close(reader);
 }
 
+/* As if a process had opened the pipe for writing, and closed it. */
+static void the_reader_of_a_fifo_sees_its_end(void **state)
+{
+	const struct place *place = *state;
+	struct pollfd poller = { .events = POLLIN };
+	dwarfs_sink *sink;
+
+	assert_int_equal(mkfifo(place->image, 0600), 0);
+	assert_int_equal(dwarfs_sink_open(place->image, false, &sink, NULL), 0);
+	assert_int_equal(dw_sink_begin(sink, NULL), 0);
+	poller.fd = open(place->image, O_RDONLY | O_NONBLOCK);
+	assert_true(poller.fd >= 0);
+	assert_int_equal(poll(&poller, 1, 0), 0);
+	dwarfs_sink_free(sink);
+	assert_int_equal(poll(&poller, 1, 0), 1);
+	assert_true(poller.revents & POLLHUP);
+	close(poller.fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
@@ -454,6 +474,7 @@ int main(void)
 		cmocka_unit_test(a_missing_reader_is_an_error),
 		TEST(each_kind_is_used_once),
 		TEST(a_pipe_without_a_reader_can_be_cancelled),
+		TEST(the_reader_of_a_fifo_sees_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,7 +207,7 @@ def _make_archive(base_name: str, base_dir: str, dry_run: bool = False, owner: s
     builder = Builder(**options)
     prefix = os.path.normpath(base_dir).lstrip("/")
     source = os.path.join(root_dir or os.curdir, base_dir)
-    if os.path.isdir(source):
+    if os.path.isdir(source) and not os.path.islink(source):
         builder.add_tree(source, "" if prefix == os.curdir else prefix)
     else:
         top = os.sep if os.path.isabs(base_dir) else root_dir or os.curdir

@@ -37,7 +37,11 @@ def listed_paths(directory: Any, paths: Iterable[Any]) -> list[str]:
         where = os.path.realpath(full)
         if where != root and os.path.islink(full):  # the link itself is included
             where = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
-        if os.path.commonpath([where, root]) != root:
+        try:
+            is_below = os.path.commonpath([where, root]) == root
+        except ValueError:  # on another drive of Windows
+            is_below = False
+        if not is_below:
             raise make_error(ErrorCode.INVALID, f"paths: '{full}' is not below '{root}'", full)
         below = os.path.relpath(where, root)
         found.append("" if below == os.curdir else below)

@@ -36,6 +36,8 @@ from ._image import Image
 from ._pack import listed_paths, refuse_one_path
 from ._path import Path
 
+__all__ = ["Partition", "RayExecutor", "pack", "partitions"]
+
 Result = TypeVar("Result")
 #: A directory, several that are merged, or directories by their paths in the image.
 Sources = Union[str, bytes, "os.PathLike[Any]", Iterable[Any], Mapping[Any, Any]]
@@ -203,14 +205,16 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
     in one share and are stored once; files of similar names or contents are in one share where
     possible. The image depends on the inputs, the options and `shares`, not on who worked.
 
-    `options` are those of dwarfs.pack(), but no callbacks; `paths` only with one directory. `temporary` is a directory for the
-    shares that all workers can write to, by default that of the output. `share_workers` threads
-    compress in each share; by default the shares that are packed on a machine at the same time
-    divide its processors, and those that are left divide them again. What a
-    worker that is lost was doing is done again, at most `retries` times, and in this process if
+    `options` are those of dwarfs.pack(), but no callbacks except `progress`, which is told of
+    the merge; `paths` only with one directory. `temporary` is a directory for the shares that
+    all workers can write to, by default that of the output. `share_workers` threads compress
+    in each share; by default the shares that are packed on a machine at the same time divide
+    its processors, and those that are left divide them again. What a worker that is lost was
+    doing is done again, at most `retries` times, and in this process if
     the executor does not work any more. An error of a worker is raised. The output appears whole
     or not at all.
     """
+    context, progress = options.pop("context", None), options.pop("progress", None)
     for name, value in options.items():
         if callable(value):
             raise TypeError(f"{name}: a callback cannot be used by other processes")
@@ -224,7 +228,6 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
     if retries < 0:
         raise ValueError(f"retries: {retries} is negative")
     Context(workers=share_workers)  # an error before there is any work
-    context, progress = options.pop("context", None), options.pop("progress", None)
     paths = options.pop("paths", None)
     if paths is not None:
         if not _is_one_directory(roots):
@@ -232,7 +235,7 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
         paths = listed_paths(roots[0][1], paths)
     contents = _search(roots, paths, options, executor, retries, _paths_in(roots, target))
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
-                              dir=temporary or os.path.dirname(target))
+                              dir=os.path.abspath(temporary or os.path.dirname(target)))
     try:
         builder = _merger(_paths_in(roots, folder), paths,
                           {**options, "context": context, "progress": progress})
@@ -330,8 +333,11 @@ def _paths_in(roots: tuple[tuple[str, str], ...], path: str) -> frozenset[str]:
     """Where a file or directory on disk is in the image."""
     found = set()
     for prefix, directory in roots:
-        below = os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
-        if not below.startswith(os.pardir):
+        try:
+            below = os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
+        except ValueError:  # on another drive of Windows
+            continue
+        if below != os.pardir and not below.startswith(os.pardir + os.sep):
             found.add("/".join(filter(None, [prefix, *below.split(os.sep)])))
     return frozenset(found)
 

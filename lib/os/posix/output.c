@@ -60,10 +60,20 @@ static struct output *new_output(int fd)
 	return output;
 }
 
+/* A process that waits for the first byte of a named pipe must see its end, if there is none. */
+static void end_fifo(struct output *output)
+{
+	if (!output->fifo || output->fd >= 0)
+		return;
+	output->fd = open(output->fifo, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	output->owns_fd = output->fd >= 0;
+}
+
 void dw_output_free(struct output *output)
 {
 	if (!output)
 		return;
+	end_fifo(output);
 	if (output->temporary)
 		unlink(output->temporary); /* while it is locked */
 	if (output->owns_fd)

@@ -77,6 +77,29 @@ class Damaged(cli.Case):
             self.assertEqual(result.out.splitlines(),
                              [f"+ {path}" for path in lost if path != shown])
 
+    def test_a_directory_that_cannot_be_entered(self):
+        image, whole = self.image([*TREE[:-1], "range 2 60"]), self.image(TREE, "whole")
+        reason = "metadata: directory 1 has impossible entries"
+        result = self.ask("-lj", image)
+        self.assertEqual([entry["path"] for entry in json.loads(result.out)["entries"]],
+                         ["a", "c", "d", "e"])
+        self.assertIn(f"dwarfsck: b: {reason}", result.err)
+        self.assertIn("<inode 5> -rw-r--r-- d [20]", self.ask("-d5", image).out)
+        result = self.ask("--diff", image, whole, code=2)
+        self.assertIn(f"dwarfsck: {image}: 'b': {reason}", result.err)
+        self.assertNotIn("several", result.err)
+        self.assertEqual(result.out.splitlines(), ["+ b/f", "+ b/sub", "+ b/sub/g"])
+
+    def test_directories_that_share_entries(self):
+        """Each step of the walk is an error at last, and there are few."""
+        count = 60
+        lines = [f"0 d n{number:03} {number}" for number in range(1, count + 1)]
+        lines += [f"range {number} {count + 1 if number % 2 else 1}"
+                  for number in range(1, count + 1)]
+        image = self.image(lines)
+        result = self.expect(run("DWARFSCK", "--salvage", image, env=LOCALE, timeout=60), 1)
+        self.assertLess(result.err.count("an entry is lost"), 5 * count)
+
     def test_names_out_of_order(self):
         """Each name is found, and names that do not exist are not."""
         for lines in (["0 f b d1", "0 f a d2", "0 f d d3", "0 f c d4"],
