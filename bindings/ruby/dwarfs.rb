@@ -51,13 +51,14 @@ module Dwarfs
 
     # An image in a file. With a block it is given to that, and closed afterwards.
     def open(path, &block)
-      Handle.using(Image.new(Native.dwarfs_image_open(nil, File.path(path), nil)), &block)
+      path = File.path(path)
+      Handle.using(Image.create { Native.dwarfs_image_open(nil, path, nil) }, &block)
     end
 
     # An image in a string, which is copied.
     def open_bytes(bytes, &block)
-      io = Handle.new(Native.dwarfs_script_io(bytes), :dwarfs_io_free)
-      image = Image.new(Native.dwarfs_image_open_io(nil, io.pointer, nil))
+      io = Handle.create(:dwarfs_io_free) { Native.dwarfs_script_io(bytes) }
+      image = Image.create { Native.dwarfs_image_open_io(nil, io.pointer, nil) }
       Handle.using(image, &block)
     ensure
       io&.close
@@ -99,7 +100,8 @@ module Dwarfs
         builder = run.builder(**options)
         Native.dwarfs_composed_keep_header(builder, image)
         Native.dwarfs_builder_set_recompress_categories(builder, categories) if categories
-        sink = run.own(Native.dwarfs_sink_open(File.path(output), overwrite), :dwarfs_sink_free)
+        output = File.path(output)
+        sink = run.own(:dwarfs_sink_free) { Native.dwarfs_sink_open(output, overwrite) }
         Native.dwarfs_rewrite(image, parts.select { |_, chosen| chosen }.keys.sum, builder, sink)
       end
       nil
@@ -113,7 +115,7 @@ module Dwarfs
       kinds = Difference.kinds
       found = []
       Run.new(progress, cancel).start do |run|
-        compare = run.own(Native.dwarfs_compare_new(nil), :dwarfs_compare_free)
+        compare = run.own(:dwarfs_compare_free) { Native.dwarfs_compare_new(nil) }
         Native.dwarfs_compare_set_task(compare, run.task)
         [a, b].each_with_index { |tree, side| run.compare_with(compare, side, tree) }
         Array(ignore).each do |word|
@@ -161,7 +163,7 @@ module Dwarfs
     def start
       on_progress = callback { |now| report(now) }
       @on_include = callback { |input| choose(input) }
-      @task = own(Native.dwarfs_task_new, :dwarfs_task_free)
+      @task = own(:dwarfs_task_free) { Native.dwarfs_task_new }
       Native.dwarfs_task_set_progress(@task, on_progress)
       begin
         result = yield self
@@ -177,10 +179,10 @@ module Dwarfs
 
     attr_reader :task
 
-    # A pointer that is freed at the end.
-    def own(pointer, free)
-      @handles << Handle.new(pointer, free)
-      pointer
+    # The pointer that the block opens, which is freed at the end.
+    def own(free, &block)
+      @handles << Handle.create(free, &block)
+      @handles.last.pointer
     end
 
     # What the library may call, as long as the operation lasts. Returns what the block returns
@@ -198,7 +200,7 @@ module Dwarfs
     end
 
     def builder(level: nil, xattrs: nil, order: nil, compression: nil, block_bits: nil)
-      builder = own(Native.dwarfs_builder_new(nil), :dwarfs_builder_free)
+      builder = own(:dwarfs_builder_free) { Native.dwarfs_builder_new(nil) }
       Native.dwarfs_builder_set_task(builder, @task)
       Native.dwarfs_builder_set_include(builder, @on_include)
       Native.dwarfs_builder_set_level(builder, level) if level
@@ -223,8 +225,9 @@ module Dwarfs
 
     # A pointer to an open image, which a callback may close, or to one that is opened.
     def image(source)
-      own(source.is_a?(Image) ? Native.dwarfs_image_ref(source.pointer) :
-          Native.dwarfs_image_open(nil, File.path(source), nil), :dwarfs_image_free)
+      return own(:dwarfs_image_free) { Native.dwarfs_image_ref(source.pointer) } if source.is_a?(Image)
+      path = File.path(source)
+      own(:dwarfs_image_free) { Native.dwarfs_image_open(nil, path, nil) }
     end
 
     def compare_with(compare, side, tree)
@@ -272,6 +275,12 @@ module Dwarfs
       end
     end
 
+    # The handle of the pointer that the block opens. An exception of another thread (Timeout,
+    # Thread#raise, Thread#kill) waits until there is a finalizer, which frees the pointer.
+    def self.create(*more)
+      Thread.handle_interrupt(Object => :never) { new(yield, *more) }
+    end
+
     # In a method of the class, so that the procedure does not refer to the object.
     def self.release(state)
       proc do
@@ -285,9 +294,9 @@ module Dwarfs
 
     def initialize(pointer, free)
       @state = [pointer, free]
-      Dwarfs_native.dwarfs_script_handles(1)
       @release = Handle.release(@state)
       ObjectSpace.define_finalizer(self, @release)
+      Dwarfs_native.dwarfs_script_handles(1)
     end
 
     # Raises if it is closed.
@@ -354,8 +363,9 @@ module Dwarfs
     def each(start = "")
       return enum_for(:each, start) unless block_given?
       first = self[start]
-      walk = Handle.new(Native.dwarfs_walk_new(pointer, first.number, Native::DWARFS_WALK_TREE),
-                        :dwarfs_walk_free)
+      walk = Handle.create(:dwarfs_walk_free) do
+        Native.dwarfs_walk_new(pointer, first.number, Native::DWARFS_WALK_TREE)
+      end
       while (pointer; number = Native.dwarfs_script_next(walk.pointer))
         below = Dwarfs.text(Native.dwarfs_walk_path(walk.pointer))
         yield Entry.new(self, number, [first.path, below].reject(&:empty?).join("/"))
@@ -434,7 +444,7 @@ module Dwarfs
                 skip_devices: false, skip_specials: false, writers: 0,
                 continue_on_error: false, progress: nil, cancel: nil)
       Run.new(progress, cancel).start do |run|
-        extract = run.own(Native.dwarfs_extract_new(pointer), :dwarfs_extract_free)
+        extract = run.own(:dwarfs_extract_free) { Native.dwarfs_extract_new(pointer) }
         Array(patterns).each { |pattern| Native.dwarfs_extract_add_pattern(extract, pattern) }
         Native.dwarfs_extract_set_owners(extract, owners) unless owners.nil?
         Native.dwarfs_extract_set_uid(extract, uid) if uid
@@ -461,7 +471,7 @@ module Dwarfs
                allow_huge_holes: false, continue_on_error: false, progress: nil, cancel: nil)
       order = tree_order ? Native::DWARFS_WALK_TREE : Native::DWARFS_WALK_DATA
       Run.new(progress, cancel).start do |run|
-        export = run.own(Native.dwarfs_archive_export_new(pointer), :dwarfs_archive_export_free)
+        export = run.own(:dwarfs_archive_export_free) { Native.dwarfs_archive_export_new(pointer) }
         Native.dwarfs_archive_export_set_format(export, format)
         Native.dwarfs_archive_export_set_filters(export, Array(filters).join(","))
         Native.dwarfs_archive_export_set_options(export, settings)
@@ -528,7 +538,8 @@ module Dwarfs
     end
 
     def open(&block)
-      Handle.using(Reader.new(Dwarfs_native.dwarfs_file_open(@image.pointer, inode)), &block)
+      reader = Reader.create { Dwarfs_native.dwarfs_file_open(@image.pointer, inode) }
+      Handle.using(reader, &block)
     end
 
     def read

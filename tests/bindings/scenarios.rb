@@ -439,6 +439,24 @@ end
 # What is only forgotten is freed at some time; what is closed, at once.
 test("handles") do
   image.close
+  # What an exception of another thread interrupts is freed, too.
+  open_files = -> { 2.times { GC.start } && Dir.children("/proc/self/fd").size }
+  before = open_files.call
+  Timeout.timeout(60) do
+    100.times do
+      started = Queue.new
+      opening = Thread.new do
+        started << 1
+        loop { Dwarfs.open(IMAGE) { |opened| opened.open("a.txt") {} } }
+      end
+      opening.report_on_exception = false
+      started.pop
+      opening.raise("stop")
+      fails(RuntimeError) { opening.join }
+    end
+  end
+  after = open_files.call
+  raise "#{after - before} files more" if after > before + 5
   before = Dwarfs.handles
   Dwarfs.open(IMAGE) { |opened| opened.open("a.txt") { same Dwarfs.handles, before + 2 } }
   same Dwarfs.handles, before
