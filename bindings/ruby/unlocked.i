@@ -6,20 +6,21 @@
  * thread may close a handle meanwhile: it is freed when the last call that uses it has
  * returned. Callbacks come from the thread that called, and take the lock; how one is left
  * (an exception, break, throw, return, the end of its thread) is kept in `pending` until the
- * library has returned, and then goes on from the wrapper.
+ * library has returned, and then goes on from the wrapper. A callback may switch to another fiber,
+ * which may use the library, too; one that never goes on leaves its handles in use for good.
  */
 %{
 #include <pthread.h>
 #include <ruby/thread.h>
 
 struct run {
-	struct run *previous; /* of the same thread: it called the callback that made this call */
-	struct run *next;     /* of all threads */
+	struct run *next; /* of all threads */
+	pthread_t thread;
 	const void *handles[3];
 	void (*function)(void *user);
 	void *user;
 	int state; /* of rb_protect() in a callback */
-	bool started, has_lock;
+	bool started;
 };
 
 /* A handle that was closed while a call used it. */
@@ -34,17 +35,17 @@ static struct run *runs;
 static struct closed *closed;
 static long handle_count;
 
-static _Thread_local struct run *top;
+static _Thread_local struct run *current; /* whose function this thread runs; NULL in a callback */
 static _Thread_local int pending; /* of the last run of this thread */
 
 /* Only the thread that forked goes on. */
 static void keep_own_runs(void)
 {
-	runs = NULL;
-	for (struct run *run = top; run; run = run->previous) {
-		run->next = runs;
-		runs = run;
-	}
+	for (struct run **link = &runs; *link;)
+		if (pthread_equal((*link)->thread, pthread_self()))
+			link = &(*link)->next;
+		else
+			*link = (*link)->next;
 }
 
 static bool is_in_use(const void *handle)
@@ -93,10 +94,9 @@ static void enter_run(struct run *run)
 	if (!is_ready)
 		pthread_atfork(NULL, NULL, keep_own_runs);
 	is_ready = true;
-	run->previous = top;
+	run->thread = pthread_self();
 	run->next = runs;
-	run->has_lock = true;
-	top = runs = run;
+	runs = run;
 }
 
 static void leave_run(struct run *run)
@@ -106,7 +106,6 @@ static void leave_run(struct run *run)
 	while (*link != run)
 		link = &(*link)->next;
 	*link = run->next;
-	top = run->previous;
 	pending = run->state;
 	free_closed();
 }
@@ -116,9 +115,9 @@ static void *start_run(void *user)
 	struct run *run = user;
 
 	run->started = true;
-	run->has_lock = false;
+	current = run;
 	run->function(run->user);
-	run->has_lock = true;
+	current = NULL;
 	return NULL;
 }
 
@@ -187,29 +186,34 @@ static VALUE run_call(VALUE user)
 	return Qnil;
 }
 
+/*
+ * A fiber that leaves the callable and is not resumed would be freed, with the stack that the
+ * library and its threads use: it is kept until the callable returns.
+ */
 static void *protect_call(void *user)
 {
 	struct call *call = user;
+	VALUE fiber = rb_fiber_current();
 
+	rb_gc_register_address(&fiber);
 	rb_protect(run_call, (VALUE)call, &call->state);
+	rb_gc_unregister_address(&fiber);
 	return NULL;
 }
 
 /* Nothing is called after one that was left, which ends the call of the library. */
 static int call_ruby(struct call *call)
 {
-	struct run *run = top;
+	struct run *run = current;
 
 	if (!ruby_native_thread_p() || (run && run->state))
 		return DWARFS_ERR_CANCELLED;
-	if (run && !run->has_lock) {
-		run->has_lock = true;
+	current = NULL;
+	if (run)
 		rb_thread_call_with_gvl(protect_call, call);
-		run->has_lock = false;
-	} else {
+	else
 		protect_call(call);
-	}
-	top = run; /* the callable may have changed the fiber */
+	current = run;
 	*(run ? &run->state : &pending) = call->state;
 	return call->state ? DWARFS_ERR_CANCELLED : call->result;
 }

@@ -78,6 +78,29 @@ test("callback raises") do
   same [nested, Dwarfs.handles], [9, before]
   same %w[r n].map { |name| File.exist?("#{FOLDER}/#{name}.dwarfs") }, [false, false]
 end
+test("fibers") do
+  # A callback may leave its fiber, go on later, or never.
+  output = "#{FOLDER}/fiber.dwarfs"
+  resumed = Fiber.new { Dwarfs.pack(TREE, output, overwrite: true) { Fiber.yield(1) } }
+  same resumed.resume, 1
+  Dwarfs.pack(TREE, "#{FOLDER}/fiber2.dwarfs") do
+    resumed.resume(true) if resumed.alive?
+    true
+  end
+  resumed.resume(true) while resumed.alive?
+  same Dwarfs.compare(output, "#{FOLDER}/fiber2.dwarfs"), []
+  # The stacks of those that never go on are not used for others.
+  30.times do
+    Fiber.new { Dwarfs.pack(TREE, "#{FOLDER}/f.dwarfs", overwrite: true) { Fiber.yield } }.resume
+  end
+  2.times { GC.start }
+  same ObjectSpace.each_object(Fiber).count(&:alive?) >= 30, true
+  deep = ->(depth) { depth == 0 ? Fiber.yield : [depth].each { |more| deep.call(more - 1) } }
+  100.times { Fiber.new { deep.call(100) }.resume }
+  GC.start
+  Dwarfs.pack(TREE, output, overwrite: true)
+  fails(ArgumentError) { Dwarfs.pack(TREE, output, overwrite: true) { raise ArgumentError } }
+end
 test("progress") do
   reports = []
   Dwarfs.pack(TREE, "#{FOLDER}/p.dwarfs", progress: ->(now) { reports << now })

@@ -33,6 +33,8 @@ if COMMAND[-1].endswith((".pl", ".rb")):
     CASES += ["file handle"]
 if COMMAND[-1].endswith(".pl"):
     CASES += ["signal"]
+if COMMAND[-1].endswith(".rb"):
+    CASES += ["fibers"]
 NEED_ARCHIVES = {"export", "import", "compare"}
 VALGRIND = ["valgrind", "--quiet", "--keep-debuginfo=yes", "--leak-check=full",
             "--show-leak-kinds=definite", "--errors-for-leak-kinds=none", "--num-callers=40"]
