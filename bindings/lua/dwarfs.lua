@@ -333,10 +333,11 @@ local MISSING = {[native.DWARFS_ERR_NOT_FOUND] = true, [native.DWARFS_ERR_NOT_DI
 -- Whether there is something at a path; a link that leads nowhere does not exist.
 function Image:exists(path)
 	self:size()
+	if path == nil then error("a path is needed", 2) end
 	local found, failure = pcall(find, self, path, true)
 	if found then return true end
 	local is_missing = getmetatable(failure) == dwarfs.Error and MISSING[failure.code]
-	if is_missing and not path:find("\0", 1, true) then return false end
+	if is_missing and not tostring(path):find("\0", 1, true) then return false end
 	error(failure, 0)
 end
 
