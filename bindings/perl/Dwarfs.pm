@@ -81,7 +81,9 @@ mkdwarfs; C<xattrs> says whether to keep extended attributes; C<overwrite> repla
 C<cancel> is a reference to a scalar that is checked with each entry and report. What a callback
 dies with ends the run, and is passed on, as is what a signal handler dies with during the run:
 C<alarm> sets a limit of time. A callback cannot leave a loop around the run by C<last>, C<next> or
-C<goto>; that is an error, as in C<sort>.
+C<goto>; that is an error, as in C<sort>. Neither a callback nor a signal handler may call
+C<exit> during a run: Perl then frees what the run still uses, and the process may crash. Die
+instead, and exit when the run has ended.
 
 =item Dwarfs::rewrite($source, $output, %options)
 
