@@ -1199,6 +1199,8 @@ public final class Scenarios {
                 isTrue(lock.isValid());
                 lock.release();
                 same(false, lock.isValid());
+                fails(IllegalArgumentException.class,
+                    () -> channel.transferTo(-1, 0, Channels.newChannel(out)));
                 fails(NonWritableChannelException.class, () -> channel.write(small));
                 fails(NonWritableChannelException.class, channel::lock);
                 fails(NonWritableChannelException.class, () -> channel.truncate(1));

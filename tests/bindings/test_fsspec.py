@@ -276,6 +276,23 @@ class More(Case):
         os.unlink(self.path)
         self.assertEqual(self.fs.cat("b"), b"replaced")
 
+    def test_what_is_read_decides_about_equality(self):
+        def made(folder, content):
+            (self.dir / folder).mkdir()
+            builder = dwarfs.Builder(level=1)
+            builder.add("x", content)
+            builder.write(self.dir / folder / "i.dwarfs")
+            os.chdir(self.dir / folder)
+            return fsspec.filesystem("dwarfs", fo="i.dwarfs")
+        self.addCleanup(os.chdir, os.getcwd())
+        one, other = made("one", b"1"), made("other", b"2")
+        self.assertNotEqual(one, other)
+        self.assertEqual(pickle.loads(pickle.dumps(one)), one)
+        self.assertEqual(hash(pickle.loads(pickle.dumps(one))), hash(one))
+        before = hash(self.fs)
+        self.replace()
+        self.assertNotEqual(hash(self.fs), before)
+
     def test_a_replaced_image_that_is_not_local(self):
         memory = fsspec.filesystem("memory")
         self.addCleanup(memory.rm, "/replaced.dwarfs")

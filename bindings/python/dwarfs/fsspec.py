@@ -151,6 +151,14 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         self._keywords = {**keywords, "fo": self.fo} if "fo" in keywords else keywords
 
     @property
+    def _fs_token(self) -> str:
+        """Of what is read, for comparisons, hashes and the names of Dask's tasks: the arguments
+        may be a relative path, and the image may be replaced."""
+        image = self.image  # also sets the path
+        return str(tokenize(self._path or self.fo, image.content_id, self._target, self._options,
+                            self._settings))
+
+    @property
     def image(self) -> Image:
         """The image, as this process has opened it."""
         current = self._current

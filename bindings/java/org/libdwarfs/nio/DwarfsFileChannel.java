@@ -59,8 +59,9 @@ final class DwarfsFileChannel extends FileChannel {
     @Override
     public long transferTo(long position, long count, WritableByteChannel target)
         throws IOException {
-        if (count < 0) {
-            throw new IllegalArgumentException("negative count");
+        channel.size(); // throws if it is closed
+        if (position < 0 || count < 0) {
+            throw new IllegalArgumentException("negative position or count");
         }
         long total = 0;
         ByteBuffer piece = ByteBuffer.allocate((int) Math.min(Math.max(count, 1), PIECE_BYTES));

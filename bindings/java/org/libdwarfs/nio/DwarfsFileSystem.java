@@ -115,8 +115,20 @@ final class DwarfsFileSystem extends FileSystem {
             left = new ArrayList<>(kept);
             kept.clear();
         }
+        IOException failure = null;
         for (Closeable closeable : left) {
-            closeable.close();
+            try {
+                closeable.close();
+            } catch (IOException e) {
+                if (failure == null) {
+                    failure = e;
+                } else {
+                    failure.addSuppressed(e);
+                }
+            }
+        }
+        if (failure != null) {
+            throw failure;
         }
     }
 
