@@ -274,7 +274,7 @@ static int check_mount_point(const char *path)
 
 /* -- help ----------------------------------------------------------------------------- */
 
-/* Whether help or the version is requested: then other arguments are not looked at. */
+/* Whether help or the version is requested; all other arguments are then ignored. */
 static bool take_request_for_text(struct fuse_cmdline_opts *fuse,
 				  const struct fuse_args *args)
 {

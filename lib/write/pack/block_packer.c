@@ -9,14 +9,15 @@
  *
  * Some codecs compress better and decompress slowly, in proportion to the compressed
  * size. So a block that compresses very well, by a sample and the fast compressor, is
- * compressed with the dense codec. So are numbers, samples, pixels and tables, if the codec is
- * zstd and the dense codec lzma, which packs differences and knows alignments: blocks of which
- * lzma makes a sample 15 % smaller or more, or some pieces of it 25 %. Most become 20 to 60 %
- * smaller. A table of records that occur again far away is one, too, by its sample, but zstd
- * finds them: so a block that has repeats anywhere is compressed with both, unless lzma makes it
- * smaller than what zstd will do, by a sample and a fast codec that finds repeats, too. If the dense codec packs parts of a block
- * one by one, the fast codec tells first whether the data repeat further away: parts made
- * translations of the same names 12 % larger than the codec of the stream.
+ * compressed with the dense codec. So are numbers, samples, pixels and tables, if the
+ * codec is zstd and the dense codec lzma, which packs differences and knows alignments:
+ * blocks of which lzma makes a sample 15 % smaller or more, or some pieces of it 25 %.
+ * Most become 20 to 60 % smaller. A table of records that occur again far away is one,
+ * too, by its sample, but zstd finds them: so a block that has repeats anywhere is
+ * compressed with both, unless lzma makes it smaller than what zstd will do, by a
+ * sample and a fast codec that finds repeats, too. If the dense codec packs parts of a
+ * block one by one, the fast codec tells first whether the data repeat further away:
+ * parts made translations of the same names 12 % larger than the codec of the stream.
  *
  * Data without repeats, such as numbers and hashes in hexadecimal digits or base64, are left
  * to the literal codec, which finds long matches only: zstd with matches from 6 bytes on makes
@@ -30,6 +31,10 @@
 #include "os/memory_size.h"
 #include "write/pack/block_packer.h"
 #include "write/pack/block_sample.h"
+
+/* The hash table of DW_FORECAST_CODEC holds the positions of a block of this size. In larger ones
+ * it misses repeats that zstd 22 finds: no forecast is made. */
+#define FORECAST_MOST_BYTES ((size_t)1 << 24)
 
 /* Finds repeats at any distance in a block, fast. */
 #define DISTANCE_CODEC "zstd:level=3:wlog=26:long"
@@ -377,7 +382,8 @@ static int is_clearly_smaller(struct block_packer *packer, struct span in, size_
 	int ret;
 
 	*smaller_out = false;
-	if (dw_codec_parse(DW_FORECAST_CODEC, &packer->forecast, NULL) < 0)
+	if (in.size > FORECAST_MOST_BYTES ||
+	    dw_codec_parse(DW_FORECAST_CODEC, &packer->forecast, NULL) < 0)
 		return 0;
 	ret = use_codec(packer, &packer->forecast, err);
 	if (ret == 0)

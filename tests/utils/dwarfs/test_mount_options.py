@@ -569,13 +569,20 @@ with suite.case("as mount(8) calls it"):
     done = run(IMAGE, path, "-N", "1", "-o", "rw", program=helper)
     assert done.returncode == 32, done
 
-with suite.case("by mount(8) itself, from a line of fstab"):
-    need_root()
+
+def with_helper():
+    """A folder with the helper of mount(8) in sbin, and a mount point mnt."""
     base = tempfile.mkdtemp(dir=scratch)
     for name in ("sbin", "mnt"):
         os.mkdir(f"{base}/{name}")
     for name in ("mount.dwarfs", "dwarfs"):
         os.symlink(DRIVER, f"{base}/sbin/{name}")
+    return base
+
+
+with suite.case("by mount(8) itself, from a line of fstab"):
+    need_root()
+    base = with_helper()
     write(base + "/fstab", f"{IMAGE} {base}/mnt dwarfs noauto,nofail,user,gid=4242,nosuid 0 0\n".encode())
     # In a separate mount namespace, where the link is in /sbin.
     script = (f"mount -t overlay overlay -o lowerdir={base}/sbin:/sbin /sbin || exit 77\n"
@@ -596,11 +603,7 @@ with suite.case("by mount(8) itself, from a line of fstab"):
 
 with suite.case("setuid programs and devices through mount(8): what is permitted by default and by options"):
     need_root()
-    base = tempfile.mkdtemp(dir=scratch)
-    for name in ("sbin", "mnt"):
-        os.mkdir(f"{base}/{name}")
-    for name in ("mount.dwarfs", "dwarfs"):
-        os.symlink(DRIVER, f"{base}/sbin/{name}")
+    base = with_helper()
     shutil.copyfile(IMAGE, base + "/shifted")
     with open(base + "/shifted", "r+b") as file:
         contents = file.read()

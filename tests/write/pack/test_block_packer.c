@@ -687,6 +687,26 @@ static void zstd_is_left_out_for_numbers(void **state)
 	assert_in_range(table.largest, 0, records.largest - (4 << 20));
 }
 
+/* Then zstd packs them, too: no codec is made for a forecast, whose tables are larger. */
+static void large_blocks_of_numbers_have_no_forecast(void **state)
+{
+	enum { SIZE = (1 << 24) + (1 << 20), MOST_FORECAST = 1 << 24 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	struct packing packing;
+	struct count most = { 0 }, more = { 0 };
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(7);
+	packing.dense.level = 0;
+	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
+	fill_with_table(data, SIZE, 0);
+	assert_int_equal(
+		pack_counted(&packing, (struct span){ data, MOST_FORECAST }, &most), 0);
+	assert_int_equal(pack_counted(&packing, (struct span){ data, SIZE }, &more), 0);
+	assert_true(more.largest < most.largest);
+}
+
 static void memory_is_enough_for_numbers(void **state)
 {
 	auto_free uint8_t *numbers = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
@@ -982,6 +1002,7 @@ int main(void)
 		cmocka_unit_test(tables_are_packed_by_the_dense_codec),
 		cmocka_unit_test(repeats_decide_about_numbers),
 		cmocka_unit_test(zstd_is_left_out_for_numbers),
+		cmocka_unit_test(large_blocks_of_numbers_have_no_forecast),
 		cmocka_unit_test(memory_is_enough_for_numbers),
 		cmocka_unit_test(lack_of_memory_for_numbers_is_an_error),
 		cmocka_unit_test(parts_are_for_what_repeats_near),
