@@ -37,6 +37,17 @@ static void raise_error(dwarfs_error *err, int code)
 	raise_failure(code, message, name, where, errnum);
 }
 
+/*
+ * A handle that another thread closes has a pointer of NULL from then on. One may have been closed
+ * after its argument was converted, as that of another argument may run Ruby code.
+ */
+static void refuse_closed(int count, const VALUE *arguments)
+{
+	for (int i = 0; i < count; i++)
+		if (RB_TYPE_P(arguments[i], T_DATA) && !DATA_PTR(arguments[i]))
+			script_refuse("the handle is closed");
+}
+
 /* The number of an entry or an inode; NUM2UINT() accepts negative ones. */
 static uint32_t get_number(VALUE value)
 {
@@ -54,6 +65,10 @@ static uint32_t get_number(VALUE value)
 	$result = SWIG_Ruby_AppendOutput($result, value);
 %enddef
 
+%exception {
+	refuse_closed(argc, argv);
+	$action
+}
 %include "ruby/unlocked.i"
 
 %define DWARFS_ERROR(err)
@@ -71,6 +86,7 @@ static void release_##name(void *pointer)
 }
 %fragment("release_" #name);
 %exception name##_free {
+	DATA_PTR(argv[0]) = NULL;
 	free_handle(arg1, release_##name);
 }
 %enddef

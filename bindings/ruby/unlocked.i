@@ -4,7 +4,7 @@
  *
  * Each function of DWARFS_BLOCKING(name) is replaced in its wrapper by unlocked_name(). Another
  * thread may close a handle meanwhile: it is freed when the last call that uses it has
- * returned. Callbacks come from the thread that called, and take the lock; how one is left
+ * returned, and no other call takes it. Callbacks come from the thread that called, and take the lock; how one is left
  * (an exception, break, throw, return, the end of its thread) is kept in `pending` until the
  * library has returned, and then goes on from the wrapper. A callback may switch to another fiber,
  * which may use the library, too; one that never goes on leaves its handles in use for good.
@@ -347,6 +347,7 @@ UNLOCKED_6(dwarfs_file_read, (a), const dwarfs_file *, void *, size_t, uint64_t,
 
 %define DWARFS_BLOCKING(name)
 %exception name {
+	refuse_closed(argc, argv);
 %#define name unlocked_##name
 	$action
 %#undef name

@@ -414,6 +414,27 @@ test("use after close") do
    -> { Dwarfs.pack([TREE, closed], "#{FOLDER}/w.dwarfs") },
    -> { Dwarfs.rewrite(closed, "#{FOLDER}/w.dwarfs") }].each { |use| same fails(&use).code, -2 }
 end
+# Of a number or a string; the block is called when that is asked for.
+Converted = Struct.new(:value, :block) do
+  def to_int
+    block.call
+    value
+  end
+  alias_method :to_str, :to_int
+end
+test("closed before the call") do
+  # What a method has when the handle is closed is not used.
+  opened = Dwarfs.open(IMAGE)
+  file, other = Array.new(2) { opened.open("a.txt") }
+  pointers = [[opened, :dwarfs_image_bytes], [other, :dwarfs_file_bytes]]
+             .map { |handle, function| [handle.pointer, function] }
+  same fails { file.pread(Converted.new(5, -> { file.close }), 0) }.code, -2
+  same fails { Dwarfs_native.dwarfs_script_find(opened.pointer, Converted.new("sub", -> { opened.close })) }.code, -2
+  other.close
+  pointers.each do |pointer, function|
+    same fails { Dwarfs_native.public_send(function, pointer) }.message, "the handle is closed"
+  end
+end
 test("children keep parents") do
   file = Dwarfs.open(IMAGE).open("a.txt")
   walk = Dwarfs.open(IMAGE).each
