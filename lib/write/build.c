@@ -99,9 +99,9 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 	};
 	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
 
-	if (ret < 0)
+	if (ret < 0 || (ret = dw_order_sort(&order, list->numbers, list->count, err)) < 0)
 		return ret;
-	return dw_order_sort(&order, list->numbers, list->count, err);
+	return dw_order_divide(&order, list, err);
 }
 
 /* All streams are ordered before any block is filled: sketches and blocks do not fit into
@@ -164,10 +164,14 @@ static void set_progress_totals(struct build *build)
 	struct dwarfs_progress *progress = &build->run.progress;
 
 	reset_progress(build);
-	progress->items_total = build->contents.fragment_count;
-	for (size_t i = 0; i < build->contents.fragment_count; i++)
-		if (build->contents.fragments[i].stream != DW_NONE)
-			progress->bytes_total += build->contents.fragments[i].size;
+	for (size_t i = 0; i < build->contents.fragment_count; i++) {
+		const struct fragment *fragment = &build->contents.fragments[i];
+
+		if (fragment->stream == DW_NONE)
+			continue;
+		progress->items_total++;
+		progress->bytes_total += fragment->size;
+	}
 }
 
 /* Write all streams. A file that differs from the contents it was believed to share gets

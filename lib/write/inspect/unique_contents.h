@@ -5,7 +5,7 @@
  *
  * Contents are the bytes of one file or of several equal files. A fragment is a part of
  * them that belongs to one stream. Fragments of the same contents are consecutive and
- * cover them.
+ * cover them. When fragments are ordered, one may be replaced by several.
  */
 #ifndef DW_WRITE_INSPECT_UNIQUE_CONTENTS_H
 #define DW_WRITE_INSPECT_UNIQUE_CONTENTS_H
@@ -36,7 +36,7 @@ struct fragment {
 	uint64_t size;	 /* as stored; until then as scanned */
 	uint64_t first_chunk;
 	uint32_t chunk_count;
-	uint32_t stream; /* DW_NONE: in blocks that are taken over */
+	uint32_t stream; /* DW_NONE: in blocks that are taken over, or of no contents */
 	uint32_t content;
 };
 

@@ -114,6 +114,16 @@ int dw_order_sort(const struct order_input *input, uint32_t *numbers, size_t cou
 				       : 0;
 }
 
+int dw_order_divide(const struct order_input *input, struct fragment_list *list,
+		    dwarfs_error **err)
+{
+	const struct order_ops *ops = input->spec->ops;
+
+	if (!ops->divide || input->run->options->order_callback)
+		return 0;
+	return ops->divide(input, list, err);
+}
+
 uint32_t dw_order_entry(const struct order_input *input, uint32_t number)
 {
 	const struct contents *contents = input->contents;

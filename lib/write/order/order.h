@@ -9,6 +9,7 @@
 #define DW_WRITE_ORDER_ORDER_H
 
 #include "write/builder.h"
+#include "write/categorize/categorize.h"
 #include "write/inspect/unique_contents.h"
 
 /* The kind of fingerprint that an order needs. */
@@ -41,6 +42,10 @@ struct order_ops {
 
 	int (*sort)(const struct order_input *input, uint32_t *numbers, size_t count,
 		    dwarfs_error **err);
+
+	/* Divide fragments of the sorted list, and put their parts into an order; NULL: none. */
+	int (*divide)(const struct order_input *input, struct fragment_list *list,
+		      dwarfs_error **err);
 };
 
 extern const struct order_ops dw_order_none;
@@ -61,6 +66,10 @@ void dw_order_spec_free(struct order_spec *spec);
  * sort them, where there is one. */
 int dw_order_sort(const struct order_input *input, uint32_t *numbers, size_t count,
 		  dwarfs_error **err);
+
+/* Then let the order divide them, unless there is a callback. */
+int dw_order_divide(const struct order_input *input, struct fragment_list *list,
+		    dwarfs_error **err);
 
 /*
  * Sort by a key for each entry of the tree, such as its rank by path. Fragments are

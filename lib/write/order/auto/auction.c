@@ -134,7 +134,7 @@ static void judge(const struct order_input *input, struct units *units,
 	       forecast->segments / 1024);
 }
 
-static int judge_all(const struct order_input *input, const struct sketch *sketch,
+int dw_auction_judge(const struct order_input *input, const struct sketch *sketch,
 		     struct candidate *candidates, size_t candidate_count, size_t count,
 		     dwarfs_error **err)
 {
@@ -178,8 +178,8 @@ int dw_auction(const struct order_input *input, struct candidate *candidates,
 		return ret;
 	if (sketch.count == 0)
 		return 0;
-	if ((ret = judge_all(input, &sketch, candidates, candidate_count, count, err)) <
-	    0)
+	if ((ret = dw_auction_judge(input, &sketch, candidates, candidate_count, count,
+				    err)) < 0)
 		return ret;
 	for (size_t i = 1; i < candidate_count; i++)
 		if (candidates[i].score < candidates[winner].score * WORTH_IT)

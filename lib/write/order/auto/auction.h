@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_ORDER_AUTO_AUCTION_H
 #define DW_WRITE_ORDER_AUTO_AUCTION_H
 
-#include "write/order/order.h"
+#include "write/order/auto/sketch.h"
 
 /* By what an order brings files together. */
 enum candidate_kind {
@@ -39,5 +39,10 @@ struct candidate {
 int dw_auction(const struct order_input *input, struct candidate *candidates,
 	       size_t candidate_count, size_t count, size_t *winner_out,
 	       dwarfs_error **err);
+
+/* Fill in the results of candidates, by the forecast from this sketch. */
+int dw_auction_judge(const struct order_input *input, const struct sketch *sketch,
+		     struct candidate *candidates, size_t candidate_count, size_t count,
+		     dwarfs_error **err);
 
 #endif

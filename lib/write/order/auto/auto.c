@@ -11,6 +11,7 @@
 #include "write/order/auto/auction.h"
 #include "write/order/auto/file_heads.h"
 #include "write/order/auto/finalists.h"
+#include "write/order/auto/interleave.h"
 #include "write/order/auto/trial.h"
 
 #define MAX_CANDIDATES 8
@@ -331,9 +332,23 @@ static int parse(const char *options, struct order_spec *spec, dwarfs_error **er
 	return 0;
 }
 
+/* A slow codec takes much longer than finding out. */
+static int divide(const struct order_input *input, struct fragment_list *list,
+		  dwarfs_error **err)
+{
+	bool can_try = input->run->budget->tries_orders && max_trials(input) >= 2 &&
+		       dw_codec_can_pack(CODEC_ZSTD);
+
+	if (input->speed != CODEC_SLOW || input->reach_bytes == 0 ||
+	    input->run->options->input.hollow)
+		return 0;
+	return dw_interleave(input, can_try ? trial_codec(input) : NULL, list, err);
+}
+
 const struct order_ops dw_order_auto = {
 	.name = "auto",
 	.parse = parse,
 	.fingerprint = FINGERPRINT_MINHASH,
 	.sort = sort,
+	.divide = divide,
 };

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/order/auto/interleave: pieces of large files that resemble each other in one block.
+ *
+ * The four programs of 33 MB of a compiler take 34.4 MB at level 7 one after the other, and
+ * 20.9 MB in pieces of 1 MB, and 21.3 and 22.9 MB in pieces of 2 and 4 MB. A file that is read
+ * alone needs more blocks then: as many as those that it is interleaved with.
+ */
+#include <string.h>
+
+#include "base/context.h"
+#include "write/budget/budget.h"
+#include "write/order/auto/alike_pieces.h"
+#include "write/order/auto/auction.h"
+#include "write/order/auto/interleave.h"
+#include "write/order/auto/trial.h"
+
+/* In parts of a block: files that are divided are larger than one, pieces are about the other,
+ * and those that are brought together fill at most the third. */
+#define FILE_PART  8
+#define PIECE_PART 32
+#define GROUP_PART 2
+
+#define MIN_PIECE_BYTES ((uint64_t)16 << 10)
+
+/* Pieces together; larger files have larger ones. */
+#define MAX_PIECES ((uint64_t)1 << 14)
+
+/* What pieces are to gain, of the size. */
+#define FORECAST_GAIN	    0.02 /* forecasts see less than a codec finds */
+#define FORECAST_ALONE_GAIN 0.10
+#define TRIAL_GAIN	    0.03
+
+/* A file and its pieces. */
+struct divided {
+	uint32_t number; /* of its fragment */
+	struct fragment fragment;
+	uint32_t first_piece, count; /* numbers of fragments */
+	bool is_alike;		     /* one of its pieces resembles one of another file */
+};
+
+struct division {
+	struct contents *contents;
+	struct divided *files; /* in storing order */
+	size_t file_count;
+	size_t fragment_count; /* without pieces */
+	uint32_t *pieces;      /* fragments, in storing order of the files */
+	uint32_t *alike; /* index of the piece that each piece resembles, or DW_NONE */
+	size_t piece_count;
+};
+
+static void free_division(struct division *division)
+{
+	dw_free(division->files);
+	dw_free(division->pieces);
+	dw_free(division->alike);
+}
+
+/* -- dividing ----------------------------------------------------------------------- */
+
+static bool is_large(const struct order_input *input, uint32_t number)
+{
+	const struct contents *contents = input->contents;
+	const struct fragment *fragment = &contents->fragments[number];
+	uint64_t most = input->run->options->max_similarity_bytes;
+
+	return fragment->size >= input->block_bytes / FILE_PART &&
+	       fragment->size >= 2 * MIN_PIECE_BYTES && fragment->size <= most &&
+	       contents->list[fragment->content].fragment_count == 1 &&
+	       !contents->streams.list[fragment->stream].samples.is_known;
+}
+
+static int find_large(const struct order_input *input, const struct fragment_list *list,
+		      struct division *division, dwarfs_error **err)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		count += is_large(input, list->numbers[i]);
+	if (!(division->files = dw_calloc(count, sizeof(*division->files))))
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < list->count; i++) {
+		uint32_t number = list->numbers[i];
+
+		if (is_large(input, number))
+			division->files[division->file_count++] = (struct divided){
+				.number = number,
+				.fragment = input->contents->fragments[number],
+			};
+	}
+	return 0;
+}
+
+static uint64_t large_bytes(const struct division *division)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < division->file_count; i++)
+		bytes += division->files[i].fragment.size;
+	return bytes;
+}
+
+/* Pieces of a file are consecutive fragments; those of later files have higher numbers. */
+static size_t file_of_piece(const struct division *division, uint32_t number)
+{
+	size_t low = 0, high = division->file_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (division->files[middle].first_piece <= number)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Whether a piece follows one that it resembles. */
+static bool is_follower(const struct division *division, uint32_t number)
+{
+	size_t low = 0, high = division->piece_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (division->pieces[middle] <= number)
+			low = middle;
+		else
+			high = middle;
+	}
+	return division->alike[low] != DW_NONE;
+}
+
+/* The content has the pieces instead of its fragment, which is of no stream then. */
+static void use_pieces(struct division *division, const struct divided *file)
+{
+	struct contents *contents = division->contents;
+	struct content *content = &contents->list[file->fragment.content];
+
+	contents->fragments[file->number].stream = DW_NONE;
+	contents->fragments[file->number].size = 0;
+	content->first_fragment = file->first_piece;
+	content->fragment_count = file->count;
+}
+
+static void use_whole(struct division *division, const struct divided *file)
+{
+	struct contents *contents = division->contents;
+	struct content *content = &contents->list[file->fragment.content];
+
+	contents->fragments[file->number] = file->fragment;
+	content->first_fragment = file->number;
+	content->fragment_count = 1;
+	for (uint32_t i = 0; i < file->count; i++) {
+		struct fragment *piece = &contents->fragments[file->first_piece + i];
+
+		piece->stream = DW_NONE;
+		piece->size = 0;
+	}
+}
+
+/* No file has pieces any more. */
+static void undo(struct division *division)
+{
+	for (size_t i = 0; i < division->file_count; i++)
+		use_whole(division, &division->files[i]);
+	division->contents->fragment_count = division->fragment_count;
+}
+
+static void divide_file(struct division *division, struct divided *file)
+{
+	struct contents *contents = division->contents;
+	const struct fragment whole = file->fragment;
+
+	file->first_piece = (uint32_t)contents->fragment_count;
+	for (uint32_t i = 0; i < file->count; i++) {
+		uint64_t from = whole.size / file->count * i;
+		uint64_t to = i + 1 < file->count ? whole.size / file->count * (i + 1)
+						  : whole.size;
+		uint32_t number = (uint32_t)contents->fragment_count++;
+
+		contents->fragments[number] = (struct fragment){
+			.offset = whole.offset + from,
+			.size = to - from,
+			.stream = whole.stream,
+			.content = whole.content,
+		};
+		division->pieces[division->piece_count++] = number;
+	}
+	use_pieces(division, file);
+}
+
+static int divide(const struct order_input *input, struct division *division,
+		  dwarfs_error **err)
+{
+	struct contents *contents = input->contents;
+	uint64_t piece_bytes = input->block_bytes / PIECE_PART;
+	uint64_t bytes = large_bytes(division);
+	size_t total = 0;
+	int ret;
+
+	if (piece_bytes < MIN_PIECE_BYTES)
+		piece_bytes = MIN_PIECE_BYTES;
+	if (bytes / MAX_PIECES > piece_bytes)
+		piece_bytes = bytes / MAX_PIECES;
+	for (size_t i = 0; i < division->file_count; i++) {
+		struct divided *file = &division->files[i];
+
+		file->count = (uint32_t)(file->fragment.size / piece_bytes);
+		file->count += file->count == 0;
+		total += file->count;
+	}
+	division->pieces = dw_calloc(total, sizeof(uint32_t));
+	division->alike = dw_calloc(total, sizeof(uint32_t));
+	if (!division->pieces || !division->alike)
+		return dw_fail_nomem(err);
+	if (contents->fragment_count + total >= UINT32_MAX - 1)
+		return 0;
+	if ((ret = dw_grow(&contents->fragments, &contents->fragment_room,
+			   contents->fragment_count + total, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < division->file_count; i++)
+		divide_file(division, &division->files[i]);
+	return 0;
+}
+
+/* -- pieces that resemble others ---------------------------------------------------- */
+
+/* Leave out files of which no piece resembles one of another file. */
+static int keep_alike(struct division *division, dwarfs_error **err)
+{
+	auto_free uint32_t *index_of =
+		dw_calloc(division->piece_count, sizeof(*index_of));
+	struct divided *files = division->files;
+	size_t kept = 0;
+
+	if (!index_of)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < division->piece_count; i++) {
+		uint32_t alike = division->alike[i];
+
+		if (alike == DW_NONE)
+			continue;
+		files[file_of_piece(division, division->pieces[i])].is_alike = true;
+		files[file_of_piece(division, division->pieces[alike])].is_alike = true;
+	}
+	for (size_t i = 0; i < division->piece_count; i++) {
+		uint32_t alike = division->alike[i], number = division->pieces[i];
+
+		index_of[i] = (uint32_t)kept;
+		if (!files[file_of_piece(division, number)].is_alike)
+			continue;
+		division->pieces[kept] = number;
+		division->alike[kept++] = alike == DW_NONE ? DW_NONE : index_of[alike];
+	}
+	division->piece_count = kept;
+	for (size_t i = 0; i < division->file_count; i++)
+		if (!files[i].is_alike)
+			use_whole(division, &files[i]);
+	return 0;
+}
+
+static void cleanup_sketch(struct sketch *sketch)
+{
+	dw_sketch_free(sketch);
+}
+
+/* -- what is smaller ------------------------------------------------------------------ */
+
+/* Two orders of the same pieces. */
+enum { IN_TURN, INTERLEAVED, ORDERS };
+
+static void log_decision(const struct order_input *input, const struct division *division,
+			 bool is_better)
+{
+	dw_log(input->run->context, DWARFS_LOG_VERBOSE, "%zu pieces of large files: %s",
+	       division->piece_count,
+	       is_better ? "interleaved" : "one file after the other");
+}
+
+/* How many of the first files a trial may have. */
+static size_t count_tried(const struct division *division, double kept_part)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < division->file_count; i++) {
+		if (division->files[i].is_alike)
+			bytes += division->files[i].fragment.size;
+		if (bytes > TRIAL_MAX_BYTES ||
+		    (double)bytes * kept_part > (double)TRIAL_MAX_KEPT_BYTES)
+			return i;
+	}
+	return division->file_count;
+}
+
+/* The pieces of the first files, in the order of a candidate. */
+static size_t take_pieces(const struct division *division, size_t file_count,
+			  const struct candidate *candidate, uint32_t *numbers_out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < division->piece_count; i++)
+		if (file_of_piece(division, candidate->numbers[i]) < file_count)
+			numbers_out[count++] = candidate->numbers[i];
+	return count;
+}
+
+/* Pack as many of the pieces as a trial may have, in both orders. */
+static int try_orders(const struct order_input *input, const struct division *division,
+		      const char *codec, const struct candidate candidates[ORDERS],
+		      size_t *winner, dwarfs_error **err)
+{
+	double kept_part =
+		candidates[IN_TURN].kept /
+		(double)(dw_fragments_bytes(division->contents, division->pieces,
+					    division->piece_count) +
+			 1);
+	struct candidate tried[ORDERS] = { candidates[IN_TURN], candidates[INTERLEAVED] };
+	auto_free uint32_t *first = dw_calloc(division->piece_count, sizeof(*first));
+	auto_free uint32_t *second = dw_calloc(division->piece_count, sizeof(*second));
+	size_t files = count_tried(division, kept_part), count;
+
+	if (!first || !second)
+		return dw_fail_nomem(err);
+	tried[IN_TURN].numbers = first;
+	tried[INTERLEAVED].numbers = second;
+	take_pieces(division, files, &candidates[IN_TURN], first);
+	count = take_pieces(division, files, &candidates[INTERLEAVED], second);
+	tried[INTERLEAVED].fee += TRIAL_GAIN;
+	if (count < 2)
+		return 0;
+	return dw_trial(input, codec, tried, ORDERS, count, winner, err);
+}
+
+static int decide(const struct order_input *input, const struct division *division,
+		  const struct sketch *sketch, const char *codec, uint32_t *interleaved,
+		  bool *is_better_out, dwarfs_error **err)
+{
+	struct candidate candidates[ORDERS] = {
+		[IN_TURN] = { .name = "large files in turn",
+			      .numbers = division->pieces },
+		[INTERLEAVED] = { .name = "large files interleaved",
+				  .numbers = interleaved },
+	};
+	double least = codec ? FORECAST_GAIN : FORECAST_ALONE_GAIN;
+	size_t winner = INTERLEAVED;
+	int ret = dw_auction_judge(input, sketch, candidates, ORDERS,
+				   division->piece_count, err);
+
+	*is_better_out = false;
+	if (ret < 0 ||
+	    candidates[INTERLEAVED].score > candidates[IN_TURN].score * (1 - least))
+		return ret;
+	if (codec &&
+	    (ret = try_orders(input, division, codec, candidates, &winner, err)) < 0)
+		return ret;
+	*is_better_out = winner == INTERLEAVED;
+	return 0;
+}
+
+/* -- the list ------------------------------------------------------------------------- */
+
+/* Where a divided file was, its pieces are, and those of others that belong to them. */
+static int change_list(const struct division *division, const uint32_t *interleaved,
+		       struct fragment_list *list, dwarfs_error **err)
+{
+	const struct contents *contents = division->contents;
+	auto_free size_t *ends = dw_calloc(division->file_count, sizeof(*ends));
+	uint32_t *numbers =
+		dw_calloc(list->count + division->piece_count, sizeof(*numbers));
+	size_t count = 0, placed = 0, file = 0;
+
+	if (!numbers || !ends) {
+		dw_free(numbers);
+		return dw_fail_nomem(err);
+	}
+	for (size_t i = 0; i < division->piece_count; i++)
+		ends[file_of_piece(division, interleaved[i])] = i + 1;
+	for (size_t i = 0; i < list->count; i++) {
+		uint32_t number = list->numbers[i];
+
+		if (contents->fragments[number].stream != DW_NONE) {
+			numbers[count++] = number;
+			continue;
+		}
+		while (division->files[file].number != number)
+			file++;
+		while (placed < ends[file] ||
+		       (placed < division->piece_count &&
+			is_follower(division, interleaved[placed])))
+			numbers[count++] = interleaved[placed++];
+	}
+	dw_free(list->numbers);
+	*list = (struct fragment_list){ numbers, count };
+	return 0;
+}
+
+/* After dividing: whether pieces stay, and the list has them. */
+static int interleave(const struct order_input *input, const char *codec,
+		      struct division *division, struct fragment_list *list,
+		      bool *is_better_out, dwarfs_error **err)
+{
+	__attribute__((cleanup(cleanup_sketch))) struct sketch sketch = { 0 };
+	auto_free uint32_t *interleaved = NULL;
+	int ret;
+
+	if ((ret = dw_sketch_take(input, division->pieces, division->piece_count,
+				  input->run->budget->shingles, &sketch, err)) < 0 ||
+	    (ret = dw_find_alike_pieces(input, &sketch, division->pieces,
+					division->piece_count, division->alike, err)) <
+		    0 ||
+	    (ret = keep_alike(division, err)) < 0)
+		return ret;
+	if (division->piece_count == 0)
+		return 0;
+	if (!(interleaved = dw_calloc(division->piece_count, sizeof(*interleaved))))
+		return dw_fail_nomem(err);
+	if ((ret = dw_group_alike_pieces(
+		     input, division->pieces, division->alike, division->piece_count,
+		     input->block_bytes / GROUP_PART, interleaved, err)) < 0 ||
+	    (ret = decide(input, division, &sketch, codec, interleaved, is_better_out,
+			  err)) < 0)
+		return ret;
+	log_decision(input, division, *is_better_out);
+	if (*is_better_out && (ret = change_list(division, interleaved, list, err)) < 0)
+		*is_better_out = false;
+	return ret;
+}
+
+int dw_interleave(const struct order_input *input, const char *trial_codec,
+		  struct fragment_list *list, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_division))) struct division division = {
+		.contents = input->contents,
+		.fragment_count = input->contents->fragment_count,
+	};
+	bool is_better = false;
+	int ret;
+
+	if (input->run->budget->shingles == 0)
+		return 0;
+	if ((ret = find_large(input, list, &division, err)) < 0)
+		return ret;
+	if (division.file_count < 2 || large_bytes(&division) <= input->block_bytes)
+		return 0;
+	if ((ret = divide(input, &division, err)) == 0 && division.piece_count > 0)
+		ret = interleave(input, trial_codec, &division, list, &is_better, err);
+	if (!is_better && input->contents->fragment_count > division.fragment_count)
+		undo(&division);
+	return ret;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/auto/interleave: large files that have short runs in common share blocks, piece by piece.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "codec/encode/encode.h"
+#include "support/order_tree.h"
+#include "support/random.h"
+#include "support/write_run.h"
+#include "write/order/auto/interleave.h"
+#include "write/order/auto/sketch.h"
+
+#define FILES	    6
+#define FILE_BYTES  ((uint32_t)128 << 10)
+#define BLOCK_BYTES ((uint64_t)128 << 10)
+
+/* Not so random that it is taken for incompressible. */
+static void put_random(uint8_t *data, size_t size, uint32_t seed)
+{
+	for (size_t i = 0; i < size; i++)
+		data[i] = (uint8_t)(next_random(&seed) >> 2 & 0x3f);
+}
+
+/* The same but for four bytes of each 48, as programs that are linked differently. */
+static void put_variant(uint8_t *data, const uint8_t *of, size_t size, uint32_t seed)
+{
+	memcpy(data, of, size);
+	for (size_t i = 0; i + 48 <= size; i += 48)
+		put_random(data + i, 4, seed + (uint32_t)i);
+}
+
+static uint8_t *new_data(void)
+{
+	uint8_t *data = dw_malloc(FILES * FILE_BYTES);
+
+	assert_non_null(data);
+	put_random(data, FILES * FILE_BYTES, 7);
+	return data;
+}
+
+/* -- fragments ------------------------------------------------------------------------- */
+
+struct divided_tree {
+	struct order_tree *place;
+	struct order_input input;
+	struct fragment_list list;
+};
+
+/* In blocks of 128 KiB, so that pieces have 16 KiB. */
+static void divide(struct divided_tree *tree, const uint8_t *data)
+{
+	static struct stream stream;
+	struct order_tree *place = order_tree_with_bytes(data, FILE_BYTES);
+
+	place->contents.streams = (struct streams){ &stream, 1, 1 };
+	place->options.max_similarity_bytes = UINT64_MAX;
+	place->budget.shingles = SKETCH_MAX_SHINGLES;
+	assert_int_equal(dwarfs_context_new(&place->run.context, NULL), 0);
+	tree->place = place;
+	tree->input = order_tree_input(place, NULL);
+	tree->input.block_bytes = tree->input.reach_bytes = BLOCK_BYTES;
+	tree->list.count = FILES;
+	tree->list.numbers = dw_calloc(FILES, sizeof(uint32_t));
+	assert_non_null(tree->list.numbers);
+	memcpy(tree->list.numbers, place->numbers, FILES * sizeof(uint32_t));
+	assert_int_equal(dw_interleave(&tree->input, NULL, &tree->list, NULL), 0);
+}
+
+static void free_divided(struct divided_tree *tree)
+{
+	tree->place->contents.streams = (struct streams){ 0 };
+	dw_fragment_list_free(&tree->list);
+	dwarfs_context_free(tree->place->run.context);
+	order_tree_free(tree->place);
+}
+
+static void what_has_nothing_in_common_stays_whole(void **state)
+{
+	uint8_t *data = new_data();
+	struct divided_tree tree;
+
+	(void)state;
+	divide(&tree, data);
+	assert_int_equal(tree.list.count, FILES);
+	assert_memory_equal(tree.list.numbers, tree.place->numbers,
+			    FILES * sizeof(uint32_t));
+	assert_int_equal(tree.place->contents.fragment_count, FILES);
+	for (size_t i = 0; i < FILES; i++) {
+		assert_int_equal(tree.place->contents.list[i].fragment_count, 1);
+		assert_int_equal(tree.place->contents.fragments[i].size, FILE_BYTES);
+		assert_int_equal(tree.place->contents.fragments[i].stream, 0);
+	}
+	free_divided(&tree);
+	dw_free(data);
+}
+
+/* The pieces of contents cover them. */
+static void expect_pieces(const struct contents *contents, uint32_t content)
+{
+	const struct content *of = &contents->list[content];
+	uint64_t offset = 0;
+
+	assert_int_equal(of->fragment_count, FILE_BYTES / (16 << 10));
+	assert_int_equal(contents->fragments[content].stream, DW_NONE);
+	assert_int_equal(contents->fragments[content].size, 0);
+	for (uint32_t i = 0; i < of->fragment_count; i++) {
+		const struct fragment *piece =
+			&contents->fragments[of->first_fragment + i];
+
+		assert_int_equal(piece->content, content);
+		assert_int_equal(piece->stream, 0);
+		assert_int_equal(piece->offset, offset);
+		offset += piece->size;
+	}
+	assert_int_equal(offset, FILE_BYTES);
+}
+
+static void variants_are_interleaved(void **state)
+{
+	uint8_t *data = new_data();
+	const struct contents *contents;
+	struct divided_tree tree;
+	uint32_t pieces;
+
+	(void)state;
+	put_variant(data + 4 * FILE_BYTES, data + FILE_BYTES, FILE_BYTES, 1);
+	divide(&tree, data);
+	contents = &tree.place->contents;
+	expect_pieces(contents, 1);
+	expect_pieces(contents, 4);
+	pieces = contents->list[1].fragment_count;
+	assert_int_equal(tree.list.count, FILES - 2 + 2 * pieces);
+	assert_int_equal(tree.list.numbers[0], 0);
+	for (uint32_t i = 0; i < pieces; i++) {
+		assert_int_equal(tree.list.numbers[1 + 2 * i],
+				 contents->list[1].first_fragment + i);
+		assert_int_equal(tree.list.numbers[2 + 2 * i],
+				 contents->list[4].first_fragment + i);
+	}
+	assert_int_equal(tree.list.numbers[1 + 2 * pieces], 2);
+	assert_int_equal(tree.list.numbers[2 + 2 * pieces], 3);
+	assert_int_equal(tree.list.numbers[3 + 2 * pieces], 5);
+	free_divided(&tree);
+	dw_free(data);
+}
+
+/* -- images ------------------------------------------------------------------------------ */
+
+static uint64_t pack(const struct place *place, const char *order, unsigned workers)
+{
+	dwarfs_builder *builder = new_builder(place, workers);
+	struct stat st;
+
+	dwarfs_builder_set_history(builder, false);
+	dwarfs_builder_set_create_timestamp(builder, false);
+	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 17, NULL), 0);
+	remove(place->image);
+	assert_int_equal(build(builder, place), 0);
+	dwarfs_builder_free(builder);
+	assert_int_equal(stat(place->image, &st), 0);
+	return (uint64_t)st.st_size;
+}
+
+static void put_files(const struct place *place, const uint8_t *data)
+{
+	char name[] = "file0";
+
+	for (unsigned i = 0; i < FILES; i++, name[4]++)
+		put_file(place, name, data + i * FILE_BYTES, FILE_BYTES);
+}
+
+static void expect_files(const struct place *place, const uint8_t *data)
+{
+	dwarfs_image *image = open_image(place);
+	char name[] = "file0";
+
+	for (unsigned i = 0; i < FILES; i++, name[4]++)
+		expect_bytes(image, name, data + i * FILE_BYTES, FILE_BYTES);
+	dwarfs_image_free(image);
+}
+
+static void interleaved_files_are_smaller(void **state)
+{
+	const struct place *place = *state;
+	uint8_t *data = new_data();
+	uint64_t in_turn, interleaved;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD)) {
+		dw_free(data);
+		skip();
+	}
+	put_variant(data + 4 * FILE_BYTES, data, FILE_BYTES, 1);
+	put_variant(data + 5 * FILE_BYTES, data + 2 * FILE_BYTES, FILE_BYTES, 2);
+	put_files(place, data);
+	in_turn = pack(place, "path", 0);
+	assert_null(strstr(all_messages(), "pieces of large files"));
+	interleaved = pack(place, "auto", 0);
+	assert_non_null(strstr(all_messages(), "pieces of large files: interleaved"));
+	assert_true(interleaved < in_turn - in_turn / 10);
+	expect_files(place, data);
+	assert_int_equal(pack(place, "auto", 3), interleaved);
+	expect_files(place, data);
+	dw_free(data);
+}
+
+static void files_that_gain_nothing_are_not_interleaved(void **state)
+{
+	const struct place *place = *state;
+	uint8_t *data = new_data();
+	uint64_t size;
+
+	/* All of the second file is found in the first one anyway. */
+	memcpy(data + 4 * FILE_BYTES, data, FILE_BYTES - 1);
+	put_files(place, data);
+	size = pack(place, "auto", 0);
+	assert_null(strstr(all_messages(), "pieces of large files: interleaved"));
+	assert_true(size < (FILES - 1) * FILE_BYTES + FILE_BYTES / 8);
+	expect_files(place, data);
+	dw_free(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_has_nothing_in_common_stays_whole),
+		cmocka_unit_test(variants_are_interleaved),
+		cmocka_unit_test_setup_teardown(interleaved_files_are_smaller, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(
+			files_that_gain_nothing_are_not_interleaved, make_place,
+			remove_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
