@@ -51,6 +51,11 @@ enum dwarfs_image_use {
  * (dwarfs_builder_set_file_hash()). Only files whose size also occurs in another input are
  * read for that.
  *
+ * If the image was opened by path or descriptor, the sink by path, and the file system of both
+ * can share ranges of files (Btrfs, XFS with reflinks), the new image shares with it the
+ * blocks that stay where they are in the file, and they are verified as read from the new one.
+ * So do images of dwarfs_rewrite().
+ *
  * With blocks of more than 32 MiB, the cache of the image's context is emptied
  * (dwarfs_context_trim()) after each block that is searched for what it has in common with
  * new data.

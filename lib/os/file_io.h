@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/file_io: descriptors: reading at an offset, and sizes.
+ * os/file_io: descriptors: reading at an offset, and sizes; sharing ranges between files.
  */
 #ifndef DW_OS_FILE_IO_H
 #define DW_OS_FILE_IO_H
@@ -38,5 +38,18 @@ int dw_fd_write(int fd, const void *data, size_t size);
 
 /* Duplicate a descriptor, close-on-exec; or a negative errno value. */
 int dw_fd_duplicate(int fd);
+
+/* -- sharing ranges ------------------------------------------------------------------ */
+
+/* What a file is divided into for dw_fd_clone(): a power of two; 0 if this is not supported. */
+uint64_t dw_fd_clone_unit(int fd);
+
+/* Let bytes of a file be those of another one, which are not copied. Offsets and number are
+ * multiples of the unit of both files. 0, or a negative errno value: nothing has changed. */
+int dw_fd_clone(int from, uint64_t from_offset, int to, uint64_t to_offset,
+		uint64_t bytes);
+
+/* Set the position of a descriptor: 0, or a negative errno value. */
+int dw_fd_seek(int fd, uint64_t offset);
 
 #endif

@@ -27,6 +27,10 @@ void dw_output_set_sync(struct output *output, bool sync);
 int dw_output_write(struct output *output, const void *data, size_t bytes,
 		    struct dwarfs_progress *progress, dwarfs_error **err);
 
+/* The descriptors of a file that no other process writes, as it has no name yet or a temporary
+ * one: for writing, at position 0 when it is made, and for reading. Otherwise both are -1. */
+void dw_output_fds(const struct output *output, int *writer_out, int *reader_out);
+
 /* Whether a file is the one being written, or the one it replaces. */
 bool dw_output_is(const struct output *output, const struct os_stat *found);
 

@@ -9,10 +9,14 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "os/file_io.h"
 #include "os/output.h"
 #include "os/sink.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
+
+/* Shared between two ticks of the progress; a multiple of each unit. */
+#define SHARED_PIECE_BYTES ((uint64_t)1 << 30)
 
 /* Types in the mode of a struct os_stat. */
 #define TYPE_MASK      0170000
@@ -34,6 +38,9 @@ struct dwarfs_sink {
 	bool is_dry;	 /* bytes are only counted */
 	bool has_target; /* a file that would be written is this: */
 	struct os_stat target;
+
+	uint64_t bytes;		    /* written so far */
+	struct shared_bytes shared; /* the last ones, all of which are after older ones */
 
 	bool was_begun, is_complete;
 };
@@ -230,13 +237,11 @@ static int write_piece(dwarfs_sink *sink, const void *data, size_t bytes,
 			   : write_memory(sink, data, bytes, err);
 }
 
-int dw_sink_write(dwarfs_sink *sink, const void *data, size_t bytes,
-		  struct dwarfs_progress *progress, dwarfs_error **err)
+static int write_pieces(dwarfs_sink *sink, const void *data, size_t bytes,
+			struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	size_t piece;
 
-	if (sink->output)
-		return dw_output_write(sink->output, data, bytes, progress, err);
 	for (size_t done = 0; done < bytes; done += piece) {
 		const uint8_t *from = (const uint8_t *)data + done;
 		int ret = dw_progress_tick(progress, err);
@@ -249,6 +254,99 @@ int dw_sink_write(dwarfs_sink *sink, const void *data, size_t bytes,
 		progress->bytes_out += piece;
 	}
 	return 0;
+}
+
+int dw_sink_write(dwarfs_sink *sink, const void *data, size_t bytes,
+		  struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	int ret = sink->output ? dw_output_write(sink->output, data, bytes, progress, err)
+			       : write_pieces(sink, data, bytes, progress, err);
+
+	if (ret == 0)
+		sink->bytes += bytes;
+	return ret;
+}
+
+uint64_t dw_sink_bytes(const dwarfs_sink *sink)
+{
+	return sink->bytes;
+}
+
+/* -- shared bytes -------------------------------------------------------------------- */
+
+/* A failure is no error: the bytes are written then. */
+int dw_sink_share(dwarfs_sink *sink, int fd, uint64_t offset, uint64_t bytes,
+		  struct dwarfs_progress *progress, struct shared_bytes *shared_out,
+		  dwarfs_error **err)
+{
+	uint64_t unit, first, end, to = sink->bytes;
+	int writer = -1, reader = -1;
+
+	*shared_out = sink->shared = (struct shared_bytes){ to, to };
+	if (sink->output)
+		dw_output_fds(sink->output, &writer, &reader);
+	unit = writer >= 0 ? dw_fd_clone_unit(writer) : 0;
+	if (unit == 0 || (offset - to) % unit != 0)
+		return 0;
+	first = (to + unit - 1) / unit * unit;
+	end = (to + bytes) / unit * unit;
+	for (uint64_t at = first, piece; at < end; at += piece) {
+		int ret = dw_progress_tick(progress, err);
+
+		if (ret < 0)
+			return ret;
+		piece = end - at < SHARED_PIECE_BYTES ? end - at : SHARED_PIECE_BYTES;
+		if (dw_fd_clone(fd, offset + (at - to), writer, at, piece) < 0)
+			break;
+		sink->shared = (struct shared_bytes){ first, at + piece };
+	}
+	*shared_out = sink->shared;
+	return 0;
+}
+
+int dw_sink_read_shared(dwarfs_sink *sink, void *buffer, size_t bytes, uint64_t offset,
+			dwarfs_error **err)
+{
+	int writer, reader;
+	int64_t got;
+
+	dw_output_fds(sink->output, &writer, &reader);
+	got = dw_fd_read_at(reader, buffer, bytes, offset);
+	if (got == (int64_t)bytes)
+		return 0;
+	return dw_output_fail(err, got < 0 ? (int)-got : EIO, "cannot read back",
+			      sink->path);
+}
+
+/* Go on after bytes that are in the output already. */
+static int pass(dwarfs_sink *sink, size_t bytes, struct dwarfs_progress *progress,
+		dwarfs_error **err)
+{
+	int writer, reader, ret;
+
+	dw_output_fds(sink->output, &writer, &reader);
+	if ((ret = dw_fd_seek(writer, sink->bytes + bytes)) < 0)
+		return dw_output_fail_write(err, -ret, sink->path);
+	sink->bytes += bytes;
+	progress->bytes_out += bytes;
+	return dw_progress_tick(progress, err);
+}
+
+int dw_sink_write_shared(dwarfs_sink *sink, const void *data, size_t bytes,
+			 struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	const uint64_t start = sink->bytes, end = start + bytes;
+	uint64_t from = sink->shared.from, to = sink->shared.to;
+	int ret;
+
+	from = from < start ? start : from > end ? end : from;
+	to = to < from ? from : to > end ? end : to;
+	if ((ret = dw_sink_write(sink, data, (size_t)(from - start), progress, err)) <
+		    0 ||
+	    (from < to && (ret = pass(sink, (size_t)(to - from), progress, err)) < 0))
+		return ret;
+	return dw_sink_write(sink, (const uint8_t *)data + (to - start),
+			     (size_t)(end - to), progress, err);
 }
 
 bool dw_sink_is(const dwarfs_sink *sink, const struct os_stat *found)

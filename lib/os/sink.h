@@ -19,6 +19,32 @@ int dw_sink_begin(dwarfs_sink *sink, dwarfs_error **err);
 int dw_sink_write(dwarfs_sink *sink, const void *data, size_t bytes,
 		  struct dwarfs_progress *progress, dwarfs_error **err);
 
+/*
+ * Let the next bytes be those of a file at an offset, as far as the file system can share them
+ * without copying: whole blocks of it, and only with a sink that is a file by its path. Which
+ * these are is set; none if it cannot. They have to be written all the same, by
+ * dw_sink_write_shared(), or replaced by dw_sink_write().
+ */
+struct shared_bytes {
+	uint64_t from, to; /* in the output */
+};
+int dw_sink_share(dwarfs_sink *sink, int fd, uint64_t offset, uint64_t bytes,
+		  struct dwarfs_progress *progress, struct shared_bytes *shared_out,
+		  dwarfs_error **err);
+
+/* Bytes that were written so far. */
+uint64_t dw_sink_bytes(const dwarfs_sink *sink);
+
+/* Read shared bytes from the output, at an offset in it. Later changes of the other file do not
+ * change them. */
+int dw_sink_read_shared(dwarfs_sink *sink, void *buffer, size_t bytes, uint64_t offset,
+			dwarfs_error **err);
+
+/* Append data that begins with, ends with, or is bytes that were read by dw_sink_read_shared():
+ * these are not written again. */
+int dw_sink_write_shared(dwarfs_sink *sink, const void *data, size_t bytes,
+			 struct dwarfs_progress *progress, dwarfs_error **err);
+
 /* Whether a file is the one being written, or the one it replaces. */
 bool dw_sink_is(const dwarfs_sink *sink, const struct os_stat *found);
 

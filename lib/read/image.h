@@ -125,6 +125,9 @@ static inline struct span dw_stored_payload(const struct stored *stored)
 			      (size_t)stored->header.length };
 }
 
+/* No codec makes so much of a block: such a section is refused before memory is allocated. */
+bool dw_is_too_long_for_block(const struct dwarfs_image *image,
+			      const struct section_header *header);
 /* Read a section without verifying it; if the source is in memory or mapped, only
  * locate it. */
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
@@ -135,6 +138,11 @@ int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
 			const struct section_header *header, struct span head,
 			struct range part, struct stored *stored_out, dwarfs_error **err);
+/* A section of which all bytes, with its header, but these are read from the source; takes
+ * whole. */
+int dw_stored_complete(const struct dwarfs_image *image, uint32_t section, uint8_t *whole,
+		       size_t size, struct range known, struct stored *stored_out,
+		       dwarfs_error **err);
 /* As dw_stored_read(), but without reading pages of a mapped file. */
 int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);

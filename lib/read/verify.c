@@ -25,10 +25,8 @@
 
 #define MOST_BLOCK_OVERHEAD UINT64_C(65536)
 
-/* No codec makes more of a block than this; a larger section is refused before memory
- * is allocated. */
-static bool is_too_long_for_block(const struct dwarfs_image *image,
-				  const struct section_header *header)
+bool dw_is_too_long_for_block(const struct dwarfs_image *image,
+			      const struct section_header *header)
 {
 	return header->type == DWARFS_SECTION_BLOCK && image->view &&
 	       header->length > 2 * image->view->block_size + MOST_BLOCK_OVERHEAD;
@@ -128,7 +126,7 @@ static int read_section(const struct dwarfs_image *image, uint32_t section, bool
 	}
 	if ((ret = dw_locate_header(image, section, &stored.header, err)) < 0)
 		return ret;
-	if (is_too_long_for_block(image, &stored.header))
+	if (dw_is_too_long_for_block(image, &stored.header))
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "section %" PRIu32 " (BLOCK) has %" PRIu64
 			       " bytes, too many for a block of %" PRIu64,
@@ -205,6 +203,34 @@ int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
 			dw_io_map_unread(image->io, image->is_mapped, size, offset);
 	if (!stored.bytes && (ret = read_into_pages(&stored, offset, head, err)) < 0)
 		return ret;
+	*stored_out = stored;
+	stored = (struct stored){ 0 };
+	return 0;
+}
+
+int dw_stored_complete(const struct dwarfs_image *image, uint32_t section, uint8_t *whole,
+		       size_t size, struct range known, struct stored *stored_out,
+		       dwarfs_error **err)
+{
+	auto_stored struct stored stored = {
+		.header_bytes = dw_image_header_bytes(image),
+		.io = image->io,
+		.owned = whole,
+		.bytes = whole,
+	};
+	const uint64_t offset = image->sections[section].offset;
+	const size_t end = (size_t)(known.from + known.size);
+	int ret;
+
+	if ((ret = dw_image_read(image, whole, (size_t)known.from, offset, err)) < 0 ||
+	    (ret = dw_image_read(image, whole + end, size - end, offset + end, err)) <
+		    0 ||
+	    (ret = dw_locate_parse(image, section, whole, &stored.header, err)) < 0)
+		return ret;
+	if (stored.header.length != size - stored.header_bytes)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "section %" PRIu32 ": its size has changed", section);
+	stored.taken.size = stored.header.length;
 	*stored_out = stored;
 	stored = (struct stored){ 0 };
 	return 0;

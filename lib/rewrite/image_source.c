@@ -249,24 +249,30 @@ static int take_payload(struct stored *stored, struct buffer *to, dwarfs_error *
 	return 0;
 }
 
-/* Read a section as it is stored. A wrong hash is an error, unless the image was opened
- * without verification of blocks. */
+/* Verify a section that was read, and take it. A wrong hash is an error, unless the image was
+ * opened without verification of blocks. */
+static int take_section(const dwarfs_image *image, uint32_t section,
+			struct stored *stored, struct stored_section *section_out,
+			dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int ret = dw_verify_xxh3(image, section, stored, &why);
+
+	if (ret < 0 && (ret != DWARFS_ERR_CHECKSUM || !image->trusts_blocks))
+		return dw_error_copy(err, ret, why);
+	section_out->header = stored->header;
+	section_out->is_damaged = ret < 0;
+	ret = get_unpacked_bytes(image, section, stored, section_out, err);
+	return ret < 0 ? ret : take_payload(stored, &section_out->payload, err);
+}
+
 static int load_section(const dwarfs_image *image, uint32_t section,
 			struct stored_section *section_out, dwarfs_error **err)
 {
 	auto_stored struct stored stored = { 0 };
-	auto_error dwarfs_error *why = NULL;
-	int ret;
+	int ret = dw_stored_read(image, section, &stored, err);
 
-	if ((ret = dw_stored_read(image, section, &stored, err)) < 0)
-		return ret;
-	ret = dw_verify_xxh3(image, section, &stored, &why);
-	if (ret < 0 && (ret != DWARFS_ERR_CHECKSUM || !image->trusts_blocks))
-		return dw_error_copy(err, ret, why);
-	section_out->header = stored.header;
-	section_out->is_damaged = ret < 0;
-	ret = get_unpacked_bytes(image, section, &stored, section_out, err);
-	return ret < 0 ? ret : take_payload(&stored, &section_out->payload, err);
+	return ret < 0 ? ret : take_section(image, section, &stored, section_out, err);
 }
 
 static int load_block(void *user, uint32_t block, struct stored_section *section_out,
@@ -279,6 +285,24 @@ static int load_block(void *user, uint32_t block, struct stored_section *section
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "block %" PRIu32 " is lost",
 			       block);
 	ret = load_section(source->image, source->image->blocks[block], section_out, err);
+	if (ret == 0)
+		source->block_bytes[block] = section_out->unpacked_bytes;
+	return ret;
+}
+
+static int complete_block(void *user, uint32_t block, struct partial_section *part,
+			  struct stored_section *section_out, dwarfs_error **err)
+{
+	struct source *source = user;
+	const dwarfs_image *image = source->image;
+	uint32_t section = image->blocks[block];
+	auto_stored struct stored stored = { 0 };
+	int ret = dw_stored_complete(image, section, dw_steal(part->data), part->size,
+				     (struct range){ part->from, part->to - part->from },
+				     &stored, err);
+
+	if (ret == 0)
+		ret = take_section(image, section, &stored, section_out, err);
 	if (ret == 0)
 		source->block_bytes[block] = section_out->unpacked_bytes;
 	return ret;
@@ -329,6 +353,33 @@ static int get_stored_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 	if (ret == 0)
 		*bytes_out = header.length;
 	return ret;
+}
+
+/* Damaged images, and those whose blocks have no hash, are always read from their source. */
+static int get_stored_place(void *user, uint32_t block, struct stored_place *place_out,
+			    dwarfs_error **err)
+{
+	const struct source *source = user;
+	const dwarfs_image *image = source->image;
+	struct section_header header;
+	uint64_t start;
+	int fd = dw_io_fd(image->io, &start), ret;
+
+	*place_out = (struct stored_place){ .fd = -1 };
+	if (fd < 0 || image->salvage || !dw_verifies_blocks(image) ||
+	    dwarfs_image_block_is_lost(image, block))
+		return 0;
+	if ((ret = dw_locate_header(image, image->blocks[block], &header, err)) < 0)
+		return ret;
+	if (dw_is_too_long_for_block(image, &header))
+		return 0;
+	*place_out = (struct stored_place){
+		.fd = fd,
+		.offset = start + image->start +
+			  image->sections[image->blocks[block]].offset,
+		.bytes = dw_image_header_bytes(image) + header.length,
+	};
+	return 0;
 }
 
 static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
@@ -602,10 +653,12 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.check_file = check_file,
 		.chunk = get_chunk,
 		.load_block = load_block,
+		.complete_block = complete_block,
 		.block_bytes = get_block_bytes,
 		.cache_bytes = get_cache_bytes,
 		.trim_cache = trim_cache,
 		.stored_bytes = get_stored_bytes,
+		.stored_place = get_stored_place,
 		.read_block = read_block,
 		.file = get_file,
 		.find = find_file,

@@ -456,6 +456,43 @@ static void the_reader_of_a_fifo_sees_its_end(void **state)
 	close(poller.fd);
 }
 
+/* -- sharing ------------------------------------------------------------------------- */
+
+/* None of these can share: a descriptor may be that of a file that others write. */
+static void what_cannot_share_is_written(void **state)
+{
+	const struct place *place = *state;
+	const char text[] = "text";
+	int fd = open(place->image, O_RDWR | O_CREAT, 0600);
+
+	assert_true(fd >= 0 && ftruncate(fd, 1 << 20) == 0);
+	for (int kind = 0; kind < 3; kind++) {
+		struct dwarfs_progress progress;
+		struct shared_bytes shared;
+		dwarfs_sink *sink;
+
+		if (kind == 0)
+			assert_int_equal(dwarfs_sink_from_fd(fd, &sink, NULL), 0);
+		else if (kind == 1)
+			assert_int_equal(dwarfs_sink_to_memory(SIZE_MAX, &sink, NULL), 0);
+		else
+			assert_int_equal(dwarfs_sink_to_nothing(NULL, false, &sink, NULL),
+					 0);
+		dw_progress_start(&progress, NULL);
+		assert_int_equal(dw_sink_write(sink, "4096", 4, &progress, NULL), 0);
+		assert_int_equal(
+			dw_sink_share(sink, fd, 4, 1 << 19, &progress, &shared, NULL), 0);
+		assert_int_equal(shared.from, shared.to);
+		assert_int_equal(
+			dw_sink_write_shared(sink, text, sizeof(text), &progress, NULL),
+			0);
+		assert_int_equal(dw_sink_bytes(sink), 4 + sizeof(text));
+		assert_int_equal(progress.bytes_out, 4 + sizeof(text));
+		dwarfs_sink_free(sink);
+	}
+	close(fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
@@ -475,6 +512,7 @@ int main(void)
 		TEST(each_kind_is_used_once),
 		TEST(a_pipe_without_a_reader_can_be_cancelled),
 		TEST(the_reader_of_a_fifo_sees_its_end),
+		TEST(what_cannot_share_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

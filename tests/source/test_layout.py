@@ -22,7 +22,8 @@ OF_A_MODULE = {
     "utils/common": ("few_threads", "shrinking"),
     "utils/dwarfsck": ("inputs",),
     "utils/dwarfsextract": ("hostile",),
-    "utils/mkdwarfs": ("blocks", "codecs", "hostile", "image_faults", "leftout", "memory",
+    "utils/mkdwarfs": ("blocks", "codecs", "hostile", "image_faults", "image_sharing", "leftout",
+                       "memory",
                        "predictions", "rewrite"),
 }
 # Tests of a file in a subfolder that has one test only.
@@ -52,6 +53,7 @@ COVERED_BY = {
     "lib/write/inspect/digest_match.c": ("tests/write/digests/test_digests.c",),
     "lib/write/images/needed_blocks.c": ("tests/write/images/test_kept_blocks.c",
                                          "tests/utils/mkdwarfs/test_image.py"),
+    "lib/write/images/shared_blocks.c": ("tests/utils/mkdwarfs/test_image_sharing.py",),
     "lib/write/segment/kept_anchors.c": ("tests/rewrite/test_add_image.c",
                                          "tests/write/digests/test_digests.c"),
     "lib/read/metadata/image_digests.c": ("tests/write/digests/test_digests.c",),

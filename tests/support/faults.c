@@ -7,8 +7,10 @@
  * was open for writing fail, 0 each of them; "fsync:N" the Nth fsync; "openat:N" all
  * openat from the Nth on; "kill:N" ends the process instead of the Nth pwrite;
  * "end:N" ends it instead of the Nth of all calls that change files: write, pwrite, fsync,
- * link, rename, unlink, close of a written file; "enospc:N" and "eio:N" let the Nth write of a
+ * link, rename, unlink, close of a written file, sharing; "enospc:N" and "eio:N" let the Nth write of a
  * regular file fail;
+ * "share" lets each file system share ranges of files, by copying them; "garble" lets it change
+ * a byte of each; "clone:N" lets the Nth such call fail, 0 each of them;
  * "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file to which a line is
  * appended for each of these calls, and for link and rename.
  */
@@ -16,12 +18,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -135,6 +139,60 @@ ssize_t write(int fd, const void *data, size_t bytes)
 		}
 	}
 	return REAL(ssize_t(*)(int, const void *, size_t), "write")(fd, data, bytes);
+}
+
+static int copy_range(int to, const struct file_clone_range *range)
+{
+	ssize_t (*put)(int, const void *, size_t, off64_t) =
+		REAL(ssize_t(*)(int, const void *, size_t, off64_t), "pwrite64");
+	char piece[4096];
+
+	if (range->src_offset % sizeof(piece) || range->dest_offset % sizeof(piece) ||
+	    range->src_length % sizeof(piece)) {
+		errno = EINVAL;
+		return -1;
+	}
+	for (unsigned long long at = 0; at < range->src_length; at += sizeof(piece)) {
+		if (pread64((int)range->src_fd, piece, sizeof(piece),
+			    (off64_t)(range->src_offset + at)) != sizeof(piece))
+			return -1;
+		if (at == 0 && fault("garble") >= 0)
+			piece[1000]++;
+		if (put(to, piece, sizeof(piece), (off64_t)(range->dest_offset + at)) !=
+		    sizeof(piece))
+			return -1;
+	}
+	return 0;
+}
+
+static int clone_range(int to, struct file_clone_range *range)
+{
+	static atomic_int count;
+	int wanted = fault("clone:"), number = atomic_fetch_add(&count, 1) + 1, ret;
+
+	step();
+	if (wanted == 0 || wanted == number) {
+		errno = EIO;
+		return -1;
+	}
+	ret = fault("share") >= 0 ? copy_range(to, range)
+				  : REAL(int (*)(int, unsigned long, ...),
+					 "ioctl")(to, FICLONERANGE, range);
+	record(ret == 0 ? "share" : "share failed");
+	return ret;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return request == FICLONERANGE ? clone_range(fd, argument)
+				       : REAL(int (*)(int, unsigned long, ...),
+					      "ioctl")(fd, request, argument);
 }
 
 int rename(const char *from, const char *to)

@@ -409,6 +409,14 @@ int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err)
 	return 0;
 }
 
+void dw_output_fds(const struct output *output, int *writer_out, int *reader_out)
+{
+	bool is_own = output->path && output->fd >= 0 && output->lock_fd >= 0;
+
+	*writer_out = is_own ? output->fd : -1;
+	*reader_out = is_own ? output->lock_fd : -1;
+}
+
 bool dw_output_is(const struct output *output, const struct os_stat *found)
 {
 	if ((found->mode & S_IFMT) != S_IFREG)

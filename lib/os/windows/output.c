@@ -119,6 +119,11 @@ static bool is_same(const struct os_stat *a, const struct os_stat *b)
 	return a->device == b->device && a->inode == b->inode;
 }
 
+void dw_output_fds(const struct output *output, int *writer_out, int *reader_out)
+{
+	*writer_out = *reader_out = -1;
+}
+
 bool dw_output_is(const struct output *output, const struct os_stat *found)
 {
 	return S_ISREG(found->mode) &&

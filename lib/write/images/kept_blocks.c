@@ -13,6 +13,7 @@
 #include "write/digests/digests.h"
 #include "write/images/kept_blocks.h"
 #include "write/images/needed_blocks.h"
+#include "write/images/shared_blocks.h"
 #include "write/items/assembly.h"
 
 /* Of a block that is copied, searched for anchors at once. */
@@ -223,6 +224,7 @@ struct block_writer {
 	struct build_run *run;
 	const struct contents *contents;
 	struct compressor *compressor;
+	struct shared_blocks shared;
 	uint32_t stream; /* that the compressor is set up for, or DW_NONE */
 	size_t block_bytes;
 	struct block *open; /* being filled, or NULL */
@@ -371,6 +373,21 @@ static int add_anchors(struct block_writer *writer, const struct kept_blocks *ke
 	return dw_block_anchors_set(&digests->anchors, number, &list, err);
 }
 
+static int load_kept_block(struct block_writer *writer, const struct kept_blocks *kept,
+			   size_t index, struct stored_section *section,
+			   dwarfs_error **err)
+{
+	const struct kept_block *block = &kept->list[index];
+	const struct source_image *image = block->image;
+	int ret = dw_shared_blocks_load(writer->run, kept, &writer->shared, index,
+					section, err);
+
+	if (ret != 0)
+		return ret;
+	ret = image->ops->load_block(image->user, block->block, section, err);
+	return ret < 0 ? dw_explain(err, ret, "'%s'", image->name) : 0;
+}
+
 /* A damaged block cannot be compressed again. If the image is read in spite of that, it is
  * copied. */
 static int write_kept_block(struct block_writer *writer, const struct kept_blocks *kept,
@@ -393,9 +410,8 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	}
 	if ((ret = dw_compressor_await_copies(writer->compressor, bytes, err)) < 0)
 		return ret;
-	ret = image->ops->load_block(image->user, block->block, &section, err);
-	if (ret < 0)
-		return dw_explain(err, ret, "'%s'", image->name);
+	if ((ret = load_kept_block(writer, kept, index, &section, err)) < 0)
+		return ret;
 	image->blocks[block->block].compression = section.header.compression;
 	/* Nor can one without bytes, or whose codec is not known. */
 	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged &&
@@ -422,7 +438,7 @@ int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
 				       .contents = contents,
 				       .compressor = compressor,
 				       .stream = DW_NONE };
-	int ret = 0;
+	int ret = dw_shared_blocks_begin(run, kept, first, end, &writer.shared, err);
 
 	for (size_t i = first; i < end && ret == 0; i++) {
 		if (i > first && kept->list[i].image != kept->list[i - 1].image &&

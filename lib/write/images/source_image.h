@@ -27,6 +27,19 @@ struct stored_section {
 	uint32_t blocks_before; /* in its image; not set by load_block */
 	bool is_damaged;	/* its hash is wrong; so must that of a copy be */
 	bool is_unpacked;	/* payload is to be compressed as the options say */
+	bool is_shared;		/* some of its bytes are in the output: shared_blocks.h */
+};
+
+/* Where a section is in a file, with its header. */
+struct stored_place {
+	int fd; /* -1: it is not in a file */
+	uint64_t offset, bytes;
+};
+
+/* The bytes of a section with its header, of which those between two offsets are known. */
+struct partial_section {
+	uint8_t *data; /* of size bytes */
+	size_t size, from, to;
 };
 
 /* A file of an image. */
@@ -57,13 +70,18 @@ struct source_image_ops {
 	int (*chunk)(void *user, uint64_t number, struct source_chunk *chunk_out,
 		     dwarfs_error **err);
 
-	/* A block: as stored, its size, its size as stored, or some of its bytes (their number,
-	 * less than size only at the end of the block). */
+	/* A block: as stored, the same where a part of it is known, its size, its size as stored,
+	 * where it is stored, or some of its bytes (their number, less than size only at the end
+	 * of the block). complete_block takes the data. */
 	int (*load_block)(void *user, uint32_t block, struct stored_section *section_out,
 			  dwarfs_error **err);
+	int (*complete_block)(void *user, uint32_t block, struct partial_section *part,
+			      struct stored_section *section_out, dwarfs_error **err);
 	int (*block_bytes)(void *user, uint32_t block, uint64_t *bytes_out,
 			   dwarfs_error **err);
 	int (*stored_bytes)(void *user, uint32_t block, uint64_t *bytes_out,
+			    dwarfs_error **err);
+	int (*stored_place)(void *user, uint32_t block, struct stored_place *place_out,
 			    dwarfs_error **err);
 	int64_t (*read_block)(void *user, uint32_t block, void *buffer, size_t size,
 			      uint64_t offset, dwarfs_error **err);

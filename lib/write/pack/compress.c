@@ -37,6 +37,7 @@ struct block_job {
 	const struct setup *setup; /* NULL: a copy */
 	uint32_t category;
 	bool is_sealed;		 /* the header is complete */
+	bool is_shared;		 /* a copy; as of a stored_section */
 	uint64_t unpacked_bytes; /* of the block */
 	struct section_header header;
 	struct buffer packed;
@@ -211,7 +212,9 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 	    (ret = dw_block_anchors_set(&run->digests->anchors, job->block->number,
 					&job->anchors, err)) < 0)
 		return ret;
-	return dw_section_writer_write(compressor->sections, &job->header, data, err);
+	return (job->is_shared ? dw_section_writer_write_shared
+			       : dw_section_writer_write)(compressor->sections,
+							  &job->header, data, err);
 }
 
 /* Blocks in progress count in proportion, so that progress is steady with large
@@ -445,6 +448,7 @@ int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t 
 	job->category = category;
 	job->unpacked_bytes = section->unpacked_bytes;
 	job->is_sealed = section->is_damaged;
+	job->is_shared = section->is_shared;
 	*number_out = compressor->next_number++;
 	header->number = section_number(compressor, *number_out);
 	header->minor = DW_FORMAT_MINOR_WRITTEN;
@@ -473,6 +477,7 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 	compressor->given_input += block->input_bytes;
 	compressor->given_bytes += block->size;
 	job->block = block;
+	job->is_shared = false;
 	job->setup = compressor->setup;
 	job->category = compressor->setup->category;
 	job->unpacked_bytes = block->size;

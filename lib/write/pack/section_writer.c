@@ -5,6 +5,8 @@
  * Takes the contents of sections in image order, writes them to the output. Does not
  * interpret them. Used by the calling thread, except for dw_section_seal().
  */
+#include <string.h>
+
 #include "format/side.h"
 #include "write/images/source_image.h"
 #include "write/pack/section_writer.h"
@@ -81,6 +83,39 @@ int dw_section_writer_write(struct section_writer *sections,
 	int ret = add_to_index(sections, header->type, err);
 
 	return ret < 0 ? ret : write_section(sections, header, data, err);
+}
+
+/* The header changes if the number or the version of the format does. */
+static int write_shared_header(struct section_writer *sections,
+			       const struct section_header *header, dwarfs_error **err)
+{
+	struct build_run *run = sections->run;
+	uint8_t bytes[DW_HEADER_BYTES], found[DW_HEADER_BYTES];
+	int ret = dw_sink_read_shared(run->output, found, sizeof(found),
+				      dw_sink_bytes(run->output), err);
+
+	if (ret < 0)
+		return ret;
+	dw_section_header_store(header, bytes);
+	return (memcmp(bytes, found, sizeof(bytes)) == 0 ? dw_sink_write_shared
+							 : dw_sink_write)(
+		run->output, bytes, sizeof(bytes), &run->progress, err);
+}
+
+int dw_section_writer_write_shared(struct section_writer *sections,
+				   const struct section_header *header, struct span data,
+				   dwarfs_error **err)
+{
+	struct build_run *run = sections->run;
+	int ret;
+
+	if ((ret = add_to_index(sections, header->type, err)) < 0 ||
+	    (ret = write_shared_header(sections, header, err)) < 0 ||
+	    (ret = dw_sink_write_shared(run->output, data.data, data.size, &run->progress,
+					err)) < 0)
+		return ret;
+	sections->bytes += DW_HEADER_BYTES + data.size;
+	return 0;
 }
 
 static int seal_and_write(struct section_writer *sections, uint32_t type,

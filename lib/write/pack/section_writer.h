@@ -32,6 +32,11 @@ int dw_section_writer_write(struct section_writer *sections,
 			    const struct section_header *header, struct span data,
 			    dwarfs_error **err);
 
+/* The same for a section of which some bytes are in the output already: dw_sink_share(). */
+int dw_section_writer_write_shared(struct section_writer *sections,
+				   const struct section_header *header, struct span data,
+				   dwarfs_error **err);
+
 /* Pack, seal and write a section other than a block. Those of our own, which the index
  * does not list, must come last. */
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,

@@ -83,6 +83,12 @@ class Faults(rewritten.Case):
     def test_killed_with_named_temporary_files(self):
         self.killed_everywhere("O_TMPFILE")
 
+    def test_killed_where_blocks_are_shared(self):
+        self.killed_everywhere("share")
+
+    def test_killed_where_blocks_are_shared_with_named_temporary_files(self):
+        self.killed_everywhere("share O_TMPFILE")
+
     def failing_everywhere(self, kind, text, variants):
         for name, inputs, words, new in self.commands():
             for more in variants:
@@ -97,14 +103,16 @@ class Faults(rewritten.Case):
                 self.assertTrue(self.check(new, f"{name}: {more}", 0)[0])
 
     def test_no_space(self):
-        self.failing_everywhere("enospc", "No space left on device", ["", " O_TMPFILE"])
+        self.failing_everywhere("enospc", "No space left on device",
+                                ["", " O_TMPFILE", " share", " share O_TMPFILE"])
 
     def test_output_errors(self):
-        self.failing_everywhere("eio", "Input/output error", [" O_TMPFILE"])
+        self.failing_everywhere("eio", "Input/output error", [" O_TMPFILE", " share"])
 
     def test_fsync_and_close(self):
         for name, inputs, words, new in self.commands():
-            for fault in ("fsync:1", "close:1", "fsync:1 O_TMPFILE", "close:1 O_TMPFILE"):
+            for fault in ("fsync:1", "close:1", "fsync:1 O_TMPFILE", "close:1 O_TMPFILE",
+                          "fsync:1 share", "close:1 share"):
                 self.assertEqual(self.attempt(inputs, words, fault).code, 1, fault)
                 self.assertFalse(self.check(new, f"{name}: {fault}", 0)[0])
 
