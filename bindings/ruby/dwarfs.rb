@@ -18,7 +18,8 @@ require "dwarfs_native"
 # Paths are below the root of the image; those that are returned are UTF-8, with whatever bytes the
 # image has. What fails raises Dwarfs::Error, also when a closed object is used. Walks and files
 # keep their image open. Other threads run while the library works; signals, Timeout and Thread#kill
-# end a run at its next callback, a report of progress comes ten times a second.
+# end a run at its next callback, a report of progress comes ten times a second. Other Ractors than
+# the main one cannot use the library (Ractor::UnsafeError).
 module Dwarfs
   # The failure of a call. The path and the offset in that file are nil if it has none.
   class Error < StandardError
@@ -175,8 +176,10 @@ module Dwarfs
       raise @failure if @failure
       result
     ensure
-      @handles.reverse_each(&:close)
-      @callbacks.each { |call| Native.dwarfs_script_unpin(call) }
+      Thread.handle_interrupt(Object => :never) do
+        @handles.reverse_each(&:close)
+        @callbacks.each { |call| Native.dwarfs_script_unpin(call) }
+      end
     end
 
     attr_reader :task
@@ -283,21 +286,46 @@ module Dwarfs
       Thread.handle_interrupt(Object => :never) { new(yield, *more) }
     end
 
+    # The states of all open handles, and of those that were collected by another Ractor than the
+    # main one, which alone can call the library.
+    STATES = {}.compare_by_identity
+    LEFT = [false]
+    private_constant :STATES, :LEFT
+
     # In a method of the class, so that the procedure does not refer to the object.
-    def self.release(state)
+    def self.finalizer(state, main, left)
       proc do
-        pointer, free = state.shift(2)
+        if Ractor.current.equal?(main)
+          release(state)
+        elsif !state.empty?
+          state[2] = left[0] = true
+        end
+      end
+    end
+
+    # An exception of another thread waits until the handle is freed.
+    def self.release(state)
+      Thread.handle_interrupt(Object => :never) do
+        pointer, free = state.shift(3)
         if pointer
+          STATES.delete(state)
           Dwarfs_native.public_send(free, pointer)
           Dwarfs_native.dwarfs_script_handles(-1)
         end
       end
     end
 
+    def self.release_left
+      return unless LEFT[0]
+      LEFT[0] = false
+      STATES.keys.each { |state| release(state) if state[2] }
+    end
+
     def initialize(pointer, free)
-      @state = [pointer, free]
-      @release = Handle.release(@state)
-      ObjectSpace.define_finalizer(self, @release)
+      Handle.release_left
+      @state = [pointer, free, false]
+      STATES[@state] = true
+      ObjectSpace.define_finalizer(self, Handle.finalizer(@state, Ractor.current, LEFT))
       Dwarfs_native.dwarfs_script_handles(1)
     end
 
@@ -308,7 +336,7 @@ module Dwarfs
     end
 
     def close
-      @release.call
+      Handle.release(@state)
       nil
     end
 

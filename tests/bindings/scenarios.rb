@@ -480,6 +480,19 @@ test("threads") do
   child = fork { exit!(image.read("a.txt").bytesize == 18 ? 0 : 1) }
   same Process.wait2(child)[1].exitstatus, 0
 end
+test("other ractors") do
+  # They cannot use the library, and what they collect is freed by the main one.
+  Warning[:experimental] = false
+  same Ractor.new(IMAGE) { |path| Dwarfs.open(path) rescue $!.class }.take, Ractor::UnsafeError
+  before = Dwarfs.handles
+  other = Ractor.new { 300.times { GC.start } }
+  1000.times { Dwarfs.open(IMAGE) }
+  other.take
+  Dwarfs.open(IMAGE).close
+  3.times { GC.start }
+  more = Dwarfs.handles - before
+  raise "#{more} handles more" if more > 20
+end
 # What is only forgotten is freed at some time; what is closed, at once.
 test("handles") do
   image.close
@@ -501,6 +514,18 @@ test("handles") do
   end
   after = open_files.call
   raise "#{after - before} files more" if after > before + 5
+  # What ends a thread while it closes a handle does not lose that.
+  opened = Dwarfs.open(IMAGE)
+  before = Dwarfs.handles
+  1000.times do
+    closing = Thread.new { loop { opened.open("a.txt") {} } }
+    sleep 0.0002
+    closing.kill.join
+  end
+  3.times { GC.start }
+  after = Dwarfs.handles
+  raise "#{after - before} handles more" if after > before + 5
+  opened.close
   before = Dwarfs.handles
   Dwarfs.open(IMAGE) { |opened| opened.open("a.txt") { same Dwarfs.handles, before + 2 } }
   same Dwarfs.handles, before

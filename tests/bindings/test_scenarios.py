@@ -34,7 +34,7 @@ if COMMAND[-1].endswith((".pl", ".rb")):
 if COMMAND[-1].endswith(".pl"):
     CASES += ["signal"]
 if COMMAND[-1].endswith(".rb"):
-    CASES += ["fibers", "closed before the call"]
+    CASES += ["fibers", "closed before the call", "other ractors"]
 NEED_ARCHIVES = {"export", "import", "compare"}
 VALGRIND = ["valgrind", "--quiet", "--keep-debuginfo=yes", "--leak-check=full",
             "--show-leak-kinds=definite", "--errors-for-leak-kinds=none", "--num-callers=40"]
