@@ -8,7 +8,9 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/context.h"
 
@@ -29,6 +31,8 @@ struct dwarfs_context {
 	dwarfs_log_fn log;
 	void *log_user;
 	pthread_mutex_t log_lock;
+	atomic_long
+		log_process; /* that the lock is of; negative while it is initialized */
 	/* Without a lock, which a child process could find taken by a thread that it lacks. */
 	_Atomic(void *) shared;
 	void (*_Atomic shared_destroy)(void *object);
@@ -67,6 +71,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 		dw_free(context);
 		return dw_fail_nomem(err);
 	}
+	atomic_init(&context->log_process, (long)getpid());
 	atomic_init(&context->references, 1);
 	atomic_init(&context->shared, NULL);
 	set_workers(context, default_workers());
@@ -327,6 +332,25 @@ bool dw_log_wants(const dwarfs_context *context, int level)
 	return context->log && level <= context->log_level;
 }
 
+/* A child process gets a new lock: that of its parent may be taken by a thread that it lacks. */
+static void lock_log(dwarfs_context *context)
+{
+	const long own = (long)getpid();
+	long process = atomic_load(&context->log_process);
+
+	while (process != own) {
+		if (process == -own)
+			sched_yield();
+		else if (atomic_compare_exchange_strong(&context->log_process, &process,
+							-own)) {
+			pthread_mutex_init(&context->log_lock, NULL);
+			atomic_store(&context->log_process, own);
+		}
+		process = atomic_load(&context->log_process);
+	}
+	pthread_mutex_lock(&context->log_lock);
+}
+
 void dw_log(dwarfs_context *context, int level, const char *format, ...)
 {
 	char short_text[512];
@@ -349,7 +373,7 @@ void dw_log(dwarfs_context *context, int level, const char *format, ...)
 			text = long_text;
 		}
 	}
-	pthread_mutex_lock(&context->log_lock);
+	lock_log(context);
 	context->log(level, text, context->log_user);
 	pthread_mutex_unlock(&context->log_lock);
 }

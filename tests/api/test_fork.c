@@ -315,12 +315,80 @@ static void children_do_not_wait_for_a_thread_that_polls(void **state)
 	dwarfs_context_free(context);
 }
 
+/* -- a thread that logs ---------------------------------------------------------------- */
+
+static atomic_bool is_logging;
+static pid_t parent;
+
+/* In the parent it goes on until all children have ended. */
+static void log_on(enum dwarfs_log_level level, const char *message, void *user)
+{
+	(void)level;
+	(void)message;
+	(void)user;
+	atomic_store(&is_logging, true);
+	while (getpid() == parent && !atomic_load(&stop))
+		sched_yield();
+}
+
+static void *log_a_warning(void *context)
+{
+	dwarfs_context *image_context;
+	dwarfs_image *image = open_again(&image_context);
+	dwarfs_builder *builder = NULL;
+
+	assert_int_equal(dwarfs_builder_new(context, &builder, NULL), 0);
+	add_text(builder, "00/file", "replaced by the file of the image");
+	assert_int_equal(
+		dwarfs_builder_add_image(builder, image, "", 0, DWARFS_KEEP_BLOCKS, NULL),
+		0);
+	dwarfs_builder_free(builder);
+	dwarfs_image_free(image);
+	dwarfs_context_free(image_context);
+	return NULL;
+}
+
+static void children_do_not_wait_for_a_thread_that_logs(void **state)
+{
+	dwarfs_context *context;
+	pthread_t thread;
+
+	(void)state;
+	parent = getpid();
+	atomic_store(&stop, false);
+	assert_int_equal(new_context(&context), 0);
+	assert_int_equal(
+		dwarfs_context_set_log(context, DWARFS_LOG_WARN, log_on, NULL, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, log_a_warning, context), 0);
+	while (!atomic_load(&is_logging))
+		sched_yield();
+	for (int i = 0; i < 3; i++) {
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (child == 0) {
+			alarm(60);
+			atomic_store(&is_logging, false);
+			log_a_warning(context);
+			dwarfs_context_free(context);
+			_exit(atomic_load(&is_logging) ? 0 : 1);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	atomic_store(&stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	dwarfs_context_free(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_of_one_thread_reads_on),
 		cmocka_unit_test(children_do_not_wait_for_threads_they_lack),
 		cmocka_unit_test(children_do_not_wait_for_a_thread_that_polls),
+		cmocka_unit_test(children_do_not_wait_for_a_thread_that_logs),
 	};
 	int failed;
 
