@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * items: make an image of files that are not on disk.
- *
- *     items IMAGE PATH=TEXT...
- *
- * Each PATH becomes a file with its TEXT, and "stdin" one with the standard input.
+ * items IMAGE PATH=TEXT...: make an image of files that are not on disk. Each PATH becomes a
+ * file with its TEXT, and "stdin" one with the standard input.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +16,7 @@ static int add_text(dwarfs_builder *builder, dwarfs_item *item, const char *argu
 	const char *text = argument + length + (argument[length] == '=');
 	int ret = dwarfs_item_set_memory(item, text, strlen(text), err);
 
-	return ret < 0 ? ret
-		       : dwarfs_builder_add_item(builder, argument, length, item, err);
+	return ret ? ret : dwarfs_builder_add_item(builder, argument, length, item, err);
 }
 
 static int add_input(dwarfs_builder *builder, dwarfs_item *item, dwarfs_error **err)
@@ -35,38 +31,28 @@ static int add_input(dwarfs_builder *builder, dwarfs_item *item, dwarfs_error **
 	return ret;
 }
 
-static int make(const char *image_path, char **arguments, dwarfs_error **err)
+int main(int argc, char **argv)
 {
 	dwarfs_builder *builder = NULL;
 	dwarfs_item *item = NULL;
-	int ret;
-
-	if ((ret = dwarfs_builder_new(NULL, &builder, err)) == 0 &&
-	    (ret = dwarfs_item_new(0100644, &item, err)) == 0) {
-		dwarfs_item_set_time(item, DWARFS_MTIME, time(NULL), 0);
-		for (; *arguments && ret == 0; arguments++)
-			ret = add_text(builder, item, *arguments, err);
-		if (ret == 0)
-			ret = add_input(builder, item, err);
-	}
-	if (ret == 0)
-		ret = dwarfs_builder_write_path(builder, image_path, false, err);
-	dwarfs_item_free(item);
-	dwarfs_builder_free(builder);
-	return ret;
-}
-
-int main(int argc, char **argv)
-{
 	dwarfs_error *err = NULL;
+	int ret;
 
 	if (argc < 2) {
 		fprintf(stderr, "usage: %s IMAGE PATH=TEXT...\n", argv[0]);
 		return 2;
 	}
-	if (make(argv[1], argv + 2, &err) == 0)
-		return 0;
-	fprintf(stderr, "%s: %s\n", argv[0], dwarfs_error_message(err));
+	if ((ret = dwarfs_builder_new(NULL, &builder, &err)) == 0 &&
+	    (ret = dwarfs_item_new(0100644, &item, &err)) == 0)
+		dwarfs_item_set_time(item, DWARFS_MTIME, time(NULL), 0);
+	for (int i = 2; i < argc && ret == 0; i++)
+		ret = add_text(builder, item, argv[i], &err);
+	if (ret == 0 && (ret = add_input(builder, item, &err)) == 0)
+		ret = dwarfs_builder_write_path(builder, argv[1], false, &err);
+	if (ret < 0)
+		fprintf(stderr, "%s: %s\n", argv[0], dwarfs_error_message(err));
 	dwarfs_error_free(err);
-	return 1;
+	dwarfs_item_free(item);
+	dwarfs_builder_free(builder);
+	return ret < 0;
 }
