@@ -21,8 +21,9 @@ require "dwarfs_native"
 # end a run at its next callback, a report of progress comes ten times a second. Other Ractors than
 # the main one cannot use the library (Ractor::UnsafeError).
 module Dwarfs
-  # The failure of a call. The path and the offset in that file are nil if it has none.
-  class Error < StandardError
+  # The failure of a call, also of one on a closed object: an IOError, as of IO. The path and the
+  # offset in that file are nil if it has none.
+  class Error < IOError
     attr_reader :code, :path, :offset, :errno
 
     def self.make(code, message, path, offset, errno)
@@ -613,7 +614,7 @@ module Dwarfs
       super(pointer, :dwarfs_file_free)
       @size = Native.dwarfs_file_bytes(pointer)
       @position, @lineno = 0, 0
-      @buffer, @start = "".b, 0
+      drop_buffer
       @external_encoding = Encoding.default_external
     end
 
@@ -645,7 +646,12 @@ module Dwarfs
 
     # As IO#read: all the rest without a length, nil at the end with one.
     def read(length = nil, buffer = nil)
-      data = pread(length || [@size - @position, 0].max, @position)
+      pointer
+      length = Reader.integer(length) if length
+      raise ArgumentError, "negative length #{length} given" if length && length < 0
+      data = pushed(length)
+      rest = length ? length - data.bytesize : [@size - @position - data.bytesize, 0].max
+      data << pread(rest, @position + data.bytesize)
       @position += data.bytesize
       data.force_encoding(@external_encoding) unless length
       buffer&.replace(data)
@@ -660,7 +666,8 @@ module Dwarfs
     alias sysread readpartial
 
     # gets(separator = $/, limit = nil, chomp: false), as IO#gets: a separator of nil reads all the
-    # rest, one of "" paragraphs; the limit is in bytes, but a character is not divided.
+    # rest, one of "" paragraphs; the limit is in bytes, but a character is not divided. A limit also
+    # holds in paragraphs, where IO exceeds it after a line of that length.
     def gets(*arguments, chomp: false)
       separator, limit = line_arguments(arguments)
       pointer
@@ -732,6 +739,17 @@ module Dwarfs
       self
     end
 
+    # As those of IO, they put bytes in front of the position, which moves back by them.
+    def ungetbyte(data)
+      pointer
+      put_back(data.is_a?(Integer) ? [data & 255].pack("C") : String.try_convert(data)) if data
+    end
+
+    def ungetc(data)
+      pointer
+      put_back(data.is_a?(Integer) ? data.chr(@external_encoding) : String.try_convert(data))
+    end
+
     WHENCE = { IO::SEEK_SET => :SET, IO::SEEK_CUR => :CUR, IO::SEEK_END => :END }.freeze
     private_constant :WHENCE
 
@@ -741,6 +759,7 @@ module Dwarfs
       raise ArgumentError, "unknown whence: #{whence}" unless from
       position = from + Reader.integer(offset)
       raise Errno::EINVAL, "seek to a negative offset" if position < 0
+      drop_buffer
       @position = position
       0
     end
@@ -761,7 +780,7 @@ module Dwarfs
     end
 
     def eof?
-      pos >= @size
+      pos >= @size && pushed.empty?
     end
     alias eof eof?
 
@@ -784,12 +803,35 @@ module Dwarfs
       [first&.to_str&.b, limit && limit >= 0 ? limit : nil]
     end
 
+    def drop_buffer
+      @buffer, @start, @pushed_end = "".b, 0, nil
+    end
+
+    # Bytes at the position that were put back: all, or at most so many.
+    def pushed(limit = nil)
+      return "".b unless @pushed_end && @position < @pushed_end
+      bytes = @pushed_end - @position
+      @buffer.byteslice(@position - @start, limit ? [limit, bytes].min : bytes)
+    end
+
+    def put_back(data)
+      raise TypeError, "no implicit conversion into String" unless data
+      before = pushed
+      @pushed_end = @position if before.empty?
+      @position -= data.bytesize
+      @buffer, @start = data.b + before, @position
+      nil
+    end
+
     # Bytes at a position, from a buffer: none only at the end.
     def ahead(position, bytes = PIECE)
       pointer
       from = position - @start
       unless from >= 0 && (from + bytes <= @buffer.bytesize || (bytes == PIECE && from < @buffer.bytesize))
-        @buffer, @start, from = pread(PIECE, position), position, 0
+        before = pushed
+        @start = before.empty? ? position : @position
+        from = position - @start
+        @buffer = before + pread(from + PIECE, @start + before.bytesize)
       end
       @buffer.byteslice(from, bytes)
     end
@@ -811,9 +853,11 @@ module Dwarfs
 
     # At most three bytes more than the limit, if they complete a character.
     def limited(line, limit)
-      (limit..limit + 3).each do |bytes|
-        part = line.byteslice(0, bytes).force_encoding(@external_encoding)
-        return part.b if part.valid_encoding?
+      unless line.byteslice(0, limit).force_encoding(@external_encoding).valid_encoding?
+        [1, 2, 3].product([1, 2, 3]) do |before, after|
+          character = line.byteslice([limit - before, 0].max, before + after).force_encoding(@external_encoding)
+          return line.byteslice(0, limit + after) if character.length == 1 && character.valid_encoding?
+        end
       end
       line.byteslice(0, limit)
     end

@@ -236,6 +236,16 @@ test("file handle") do
   like_io.call { |io| io.binmode; [io.gets, io.gets(""), io.external_encoding, io.read] }
   like_io.call { |io| io.set_encoding("ISO-8859-1"); [io.gets(""), io.getc] }
   like_io.call("empty") { |io| [io.read, io.read(0), io.read(1), io.getc, io.getbyte, io.eof?] }
+  # What was put back, also in front of a line that is longer than the buffer.
+  like_io.call { |io| [io.gets, io.gets, io.gets, io.ungetc("\u00fcx\n"), io.gets(nil, 1), io.gets, io.ungetbyte(nil), io.gets] }
+  like_io.call { |io| [io.read(7), io.ungetbyte(65), io.ungetbyte("ab"), io.ungetc(0x42), io.read(2), io.getc, io.gets] }
+  like_io.call { |io| [io.seek(30), io.getbyte, io.ungetc("z"), io.gets("", chomp: true), io.gets] }
+  like_io.call { |io| [io.read(9), io.ungetbyte("abc"), io.seek(1), io.read(3)] }
+  like_io.call { |io| [io.read, io.ungetc("z"), io.eof, io.read, io.eof] }
+  like_io.call("empty") { |io| [io.ungetbyte("AB"), io.getbyte, io.read, io.getbyte] }
+  # Characters that were cut are completed, also after bytes that are none.
+  like_io.call { |io| [io.seek(3), io.gets(nil, 20_013), io.gets(nil, 2)] }
+  text.open("lines") { |file| fails(TypeError) { file.ungetc(nil) } }
   text.open("empty") do |file|
     %i[readline readchar readbyte].each { |name| fails(EOFError) { file.public_send(name) } }
     fails(EOFError) { file.readpartial(1) }
@@ -407,6 +417,8 @@ test("use after close") do
   [closed, file, closed, file].each(&:close)
   same closed.closed?, true
   same fails { closed.list }.message, "the image is closed"
+  fails(IOError) { file.gets } # as a closed IO does
+  fails { file.ungetc("x") }
   [-> { closed.stat("a.txt") }, -> { entry.list }, -> { entry.stat }, -> { walk.next },
    -> { file.pread(1, 0) }, -> { file.read }, -> { file.gets }, -> { file.pos },
    -> { file.seek(0) }, -> { closed.check }, -> { closed.extract("#{FOLDER}/w") },
