@@ -144,7 +144,25 @@ class Special(dwarfs.Image):
     """A subclass of a program."""
 
 
+class Named(dwarfs.Image):
+    """One with other arguments and an attribute."""
+
+    def __init__(self, name, file):
+        super().__init__(file, lazy=True)
+        self.name = name
+
+
 class Pickles(Case):
+    def test_a_subclass_with_other_arguments(self):
+        file = self.pack({"a": b"text"})
+        one, two = Named("one", file), Named("two", file)
+        copies = pickle.loads(pickle.dumps([one, two, one]))
+        self.assertEqual([(type(image), image.name) for image in copies],
+                         [(Named, name) for name in ("one", "two", "one")])
+        self.assertIs(copies[0], copies[2])
+        self.assertEqual((copies[1] / "a").read_bytes(), b"text")
+        self.assertEqual(vars(copies[1])["_options"]["lazy"], True)
+
     def test_a_subclass_stays_one(self):
         file = self.pack({"a": b"text"})
         copies = pickle.loads(pickle.dumps([Special(file), dwarfs.open(file), Special(file)]))

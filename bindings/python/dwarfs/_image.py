@@ -66,21 +66,24 @@ _contexts: weakref.WeakValueDictionary[Any, Context] = weakref.WeakValueDictiona
 
 
 def _reopen(path: str, options: tuple[tuple[str, Any], ...], content_id: str,
-            settings: tuple[Any, ...] | None, kind: type[Image] | None = None) -> Image:
+            settings: tuple[Any, ...] | None, kind: type[Image] | None = None,
+            shared: bool = True) -> Image:
     """The image of a pickle, of a subclass unless `kind` is None."""
     key = (os.getpid(), path, options, content_id, settings, kind)
-    image = _reopened.get(key)
+    image = _reopened.get(key) if shared else None
     if image is None or image.closed:
         context = None
         if settings is not None:
             context = _contexts.get((os.getpid(), settings))
             if context is None:
                 context = _contexts[os.getpid(), settings] = Context(**dict(settings))
-        image = (kind or Image)(path, context=context, **dict(options))
+        image = (kind or Image).__new__(kind or Image)
+        Image.__init__(image, path, context=context, **dict(options))
         if image.content_id != content_id:
             raise make_error(ErrorCode.INVALID, f"'{path}': not the image that was pickled",
                              path)
-        _reopened[key] = image
+        if shared:
+            _reopened[key] = image
     return image
 
 
@@ -123,9 +126,12 @@ class Image:
 
     An image that was opened from a path can be pickled: the other process opens the path with
     the same options and a context with the same settings, and raises InvalidError if the
-    content_id is another one. Copies of one image share one open image in that process. A
-    subclass must take the same arguments for that, or have its own __reduce__().
+    content_id is another one. Copies of one image share one open image in that process, except
+    those of a subclass with attributes. The __init__() of a subclass is not called: its
+    attributes are pickled.
     """
+
+    _OWN = frozenset(("_handle", "_context", "_source", "_options", "_content_id", "_io"))
 
     def __init__(self, source: Source, *, offset: int | None = None, size: int | None = None,
                  context: Context | None = None, lazy: bool = False,
@@ -179,7 +185,10 @@ class Image:
             raise TypeError("cannot pickle an image that was not opened from a path")
         settings = None if self._context is None else self._context._settings()
         state = self._source, tuple(self._options.items()), self.content_id, settings
-        return _reopen, state if type(self) is Image else (*state, type(self))
+        if type(self) is Image:
+            return _reopen, state
+        attributes = {name: value for name, value in vars(self).items() if name not in Image._OWN}
+        return _reopen, (*state, type(self), not attributes), attributes or None
 
     # -- contents
 
