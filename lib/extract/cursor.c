@@ -53,7 +53,7 @@ static int fail_at(const struct cursor *cursor, const struct level *level, int e
 }
 
 /* Close a level that is to be found again. */
-static int rest(struct cursor *cursor, size_t depth, dwarfs_error **err)
+static int close_distant(struct cursor *cursor, size_t depth, dwarfs_error **err)
 {
 	struct level *level = &cursor->levels[depth];
 	int ret;
@@ -80,8 +80,9 @@ static int open_level(struct cursor *cursor, size_t depth, dwarfs_error **err)
 	if (ret < 0)
 		return fail_at(cursor, level, -ret, err);
 	level->fd = ret;
-	return depth > cursor->most_open ? rest(cursor, depth - cursor->most_open, err)
-					 : 0;
+	return depth > cursor->most_open
+		       ? close_distant(cursor, depth - cursor->most_open, err)
+		       : 0;
 }
 
 /* Open the level at depth, which is closed, from the lowest open one below it. */

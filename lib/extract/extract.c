@@ -4,20 +4,20 @@
  *
  * The steps of a run, and the files that have them:
  *
- *	survey             list the entries to extract
+ *	select_entries     list the entries to extract
  *	make_directories   create the directories, from the root down
- *	leaves             make symbolic links, devices and specials
+ *	special_entries    make symbolic links, devices and specials
  *	write_files        write the contents, in the order of their data, on all threads
- *	leaves             make hard links
+ *	special_entries    make hard links
  *	make_directories   set the attributes of directories, deepest first
  *
  * Never overwrites what exists. See <dwarfs/extract.h>.
  */
 #include <string.h>
 
-#include "extract/leaves.h"
+#include "extract/special_entries.h"
 #include "extract/make_directories.h"
-#include "extract/survey.h"
+#include "extract/select_entries.h"
 #include "os/file_io.h"
 
 /* Descriptors that are left for the rest of the program, and those of a thread that are
@@ -57,23 +57,23 @@ static size_t levels_for_each(uint32_t threads)
 	return levels > LEAST_LEVELS ? levels : LEAST_LEVELS;
 }
 
-static int make_hands(struct job *job, dwarfs_error **err)
+static int make_workers(struct job *job, dwarfs_error **err)
 {
 	uint32_t count = dwarfs_read_parallel_threads(job->image, job->extract->writers);
 	int ret = 0;
 
-	job->hands = dw_calloc(count, sizeof(*job->hands));
-	if (!job->hands)
+	job->workers = dw_calloc(count, sizeof(*job->workers));
+	if (!job->workers)
 		return dw_fail_nomem(err);
-	job->hand_count = count;
+	job->worker_count = count;
 	for (uint32_t i = 0; i < count && ret == 0; i++)
-		ret = dwarfs_stat_new(&job->hands[i].stat, err);
+		ret = dwarfs_stat_new(&job->workers[i].stat, err);
 	return ret;
 }
 
 static int open_target(struct job *job, bool *existed_out, dwarfs_error **err)
 {
-	size_t levels = levels_for_each(job->hand_count);
+	size_t levels = levels_for_each(job->worker_count);
 	bool made;
 	int ret = dw_create_open_root(job->target, &made);
 
@@ -84,20 +84,20 @@ static int open_target(struct job *job, bool *existed_out, dwarfs_error **err)
 	}
 	job->root_fd = ret;
 	*existed_out = !made;
-	for (uint32_t i = 0; i < job->hand_count; i++) {
-		ret = dw_cursor_init(&job->hands[i].here, &job->plan, job->root_fd,
+	for (uint32_t i = 0; i < job->worker_count; i++) {
+		ret = dw_cursor_init(&job->workers[i].cursor, &job->plan, job->root_fd,
 				     levels, err);
 		if (ret < 0)
 			return ret;
 	}
-	return dw_cursor_init(&job->there, &job->plan, job->root_fd, levels, err);
+	return dw_cursor_init(&job->link_cursor, &job->plan, job->root_fd, levels, err);
 }
 
 static int open_job(struct job *job, dwarfs_error **err)
 {
 	int ret;
 
-	if ((ret = make_hands(job, err)) < 0 ||
+	if ((ret = make_workers(job, err)) < 0 ||
 	    (ret = dw_plan_init(&job->plan, job->image, err)) < 0)
 		return ret;
 	return dw_links_init(&job->links, job->image, err);
@@ -105,12 +105,12 @@ static int open_job(struct job *job, dwarfs_error **err)
 
 static void close_job(struct job *job)
 {
-	dw_cursor_release(&job->there);
-	for (uint32_t i = 0; i < job->hand_count; i++) {
-		dw_cursor_release(&job->hands[i].here);
-		dwarfs_stat_free(job->hands[i].stat);
+	dw_cursor_release(&job->link_cursor);
+	for (uint32_t i = 0; i < job->worker_count; i++) {
+		dw_cursor_release(&job->workers[i].cursor);
+		dwarfs_stat_free(job->workers[i].stat);
 	}
-	dw_free(job->hands);
+	dw_free(job->workers);
 	dw_free(job->others.list);
 	dw_files_release(&job->files);
 	dw_links_release(&job->links);
@@ -128,11 +128,11 @@ static int make_all(struct job *job, dwarfs_error **err)
 {
 	int ret;
 
-	if ((ret = dw_folders_make(job, err)) < 0 || !dw_job_goes_on(job) ||
-	    (ret = dw_leaves_make(job, err)) < 0 || !dw_job_goes_on(job) ||
+	if ((ret = dw_directories_make(job, err)) < 0 || !dw_job_continues(job) ||
+	    (ret = dw_special_entries_make(job, err)) < 0 || !dw_job_continues(job) ||
 	    (ret = dw_files_write(job, err)) < 0)
 		return ret;
-	dw_leaves_make_other_names(job);
+	dw_hard_links_make(job);
 	return 0;
 }
 
@@ -154,7 +154,7 @@ static int run(struct job *job, dwarfs_error **err)
 	bool existed = false;
 	int ret;
 
-	if ((ret = open_job(job, err)) < 0 || (ret = dw_survey(job, err)) < 0)
+	if ((ret = open_job(job, err)) < 0 || (ret = dw_select_entries(job, err)) < 0)
 		return ret;
 	if (atomic_load(&job->stopped))
 		return outcome(job, err);
@@ -162,12 +162,12 @@ static int run(struct job *job, dwarfs_error **err)
 	    (ret = dw_progress_enter(&job->progress, DWARFS_PHASE_EXTRACT, err)) < 0)
 		return ret;
 	job->plan.dirs[0].existed = existed;
-	if ((ret = dw_folders_begin(job, err)) < 0)
+	if ((ret = dw_directories_begin(job, err)) < 0)
 		return ret;
 	ret = make_all(job, err);
 	job->finishing = true;
 	if (ret == 0 && !atomic_load(&job->abandoned))
-		ret = dw_folders_finish(job, err);
+		ret = dw_directories_finish(job, err);
 	dw_xattr_losses_tell(&job->losses, job->image);
 	if (ret == 0 && job->first_code == 0) {
 		atomic_store(&job->counts.shown, 0);

@@ -9,7 +9,7 @@
 #include "extract/file_attributes.h"
 #include "extract/write_xattrs.h"
 
-static struct os_time time_of(const dwarfs_stat *stat, int time)
+static struct os_time stat_time(const dwarfs_stat *stat, int time)
 {
 	return (struct os_time){
 		.seconds = dwarfs_stat_seconds(stat, time),
@@ -25,8 +25,8 @@ struct attributes dw_job_attributes(const struct job *job, const dwarfs_stat *st
 		.uid = dwarfs_stat_uid(stat),
 		.gid = dwarfs_stat_gid(stat),
 		.set_owner = job->set_owner,
-		.atime = time_of(stat, DWARFS_ATIME),
-		.mtime = time_of(stat, DWARFS_MTIME),
+		.atime = stat_time(stat, DWARFS_ATIME),
+		.mtime = stat_time(stat, DWARFS_MTIME),
 	};
 
 	if (extract->uid_given) {
@@ -45,7 +45,7 @@ struct attributes dw_job_attributes(const struct job *job, const dwarfs_stat *st
 	return attributes;
 }
 
-static int fail(int errnum, const char *what, dwarfs_error **err)
+static int fail_to_set(int errnum, const char *what, dwarfs_error **err)
 {
 	return dw_fail_errno(err, errnum, "cannot set the %s", what);
 }
@@ -86,13 +86,13 @@ static int restore_open_file(struct job *job, dwarfs_inode inode, int fd,
 	int ret;
 
 	if ((ret = dw_restore_owner(fd, attributes, &owned)) < 0)
-		return fail(-ret, "owner", err);
+		return fail_to_set(-ret, "owner", err);
 	if ((ret = restore_xattrs(job, inode, fd, "", &owned, err)) < 0)
 		return ret;
 	if ((ret = dw_restore_mode(fd, attributes, &owned)) < 0)
-		return fail(-ret, "mode", err);
+		return fail_to_set(-ret, "mode", err);
 	if ((ret = dw_restore_times(fd, attributes)) < 0)
-		return fail(-ret, "times", err);
+		return fail_to_set(-ret, "times", err);
 	return 0;
 }
 
@@ -105,12 +105,12 @@ int dw_attributes_restore(struct job *job, dwarfs_inode inode, int dir, const ch
 	if (name[0] == '\0')
 		return restore_open_file(job, inode, dir, attributes, err);
 	if ((ret = dw_restore_owner_at(dir, name, attributes, &owned)) < 0)
-		return fail(-ret, "owner", err);
+		return fail_to_set(-ret, "owner", err);
 	if ((ret = restore_xattrs(job, inode, dir, name, &owned, err)) < 0)
 		return ret;
 	if ((ret = dw_restore_mode_at(dir, name, attributes, &owned)) < 0)
-		return fail(-ret, "mode", err);
+		return fail_to_set(-ret, "mode", err);
 	if ((ret = dw_restore_times_at(dir, name, attributes)) < 0)
-		return fail(-ret, "times", err);
+		return fail_to_set(-ret, "times", err);
 	return 0;
 }

@@ -29,7 +29,7 @@ static bool is_fatal(int code)
 }
 
 /* Takes why. */
-static void note(struct job *job, int code, dwarfs_error *why)
+static void record_failure(struct job *job, int code, dwarfs_error *why)
 {
 	atomic_fetch_add(&job->counts.failures, 1);
 	if (is_fatal(code))
@@ -58,7 +58,7 @@ void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *wh
 		dw_explain(&why, code, "%s", path);
 		dw_error_at_path(&why, code, path);
 	}
-	note(job, code, why);
+	record_failure(job, code, why);
 }
 
 void dw_job_miss(struct job *job)
@@ -68,7 +68,7 @@ void dw_job_miss(struct job *job)
 
 /* -- damage -------------------------------------------------------------------------- */
 
-static void note_first(struct job *job, int code, dwarfs_error *why)
+static void record_damage(struct job *job, int code, dwarfs_error *why)
 {
 	pthread_mutex_lock(&job->lock);
 	if (job->damage_code == 0) {
@@ -93,14 +93,14 @@ static void list_names(uint32_t attributes, char *text, size_t room)
 }
 
 /* Log damage that costs no more than it says. Takes ownership of why. */
-static void note_damage(struct job *job, const char *path, int code, dwarfs_error *why)
+static void log_damage(struct job *job, const char *path, int code, dwarfs_error *why)
 {
 	if (path)
 		dw_error_at_path(&why, code, path);
 	dw_log(dwarfs_image_context(job->image), DWARFS_LOG_WARN, "%s",
 	       dwarfs_error_message(why));
 	atomic_fetch_add(&job->counts.damaged, 1);
-	note_first(job, code, why);
+	record_damage(job, code, why);
 }
 
 void dw_job_lose_device(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat)
@@ -113,7 +113,7 @@ void dw_job_lose_device(struct job *job, dwarfs_entry entry, const dwarfs_stat *
 			  path ? path : "", dwarfs_stat_rdev_major(stat),
 			  dwarfs_stat_rdev_minor(stat));
 
-	note_damage(job, path, ret, why);
+	log_damage(job, path, ret, why);
 }
 
 void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat)
@@ -134,7 +134,7 @@ void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *
 	ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
 		      "%s: the image has no valid value for: %s; a default is used",
 		      path ? path : "", names);
-	note_damage(job, path, ret, why);
+	log_damage(job, path, ret, why);
 }
 
 void dw_job_note_xattrs(struct job *job, const dwarfs_error *why)
@@ -148,12 +148,12 @@ void dw_job_note_xattrs(struct job *job, const dwarfs_error *why)
 	dw_log(dwarfs_image_context(job->image), DWARFS_LOG_WARN,
 	       "the extended attributes are lost: %s", dwarfs_error_message(why));
 	atomic_fetch_add(&job->counts.damaged, 1);
-	note_first(job, code, copy);
+	record_damage(job, code, copy);
 }
 
 /* -- progress and cancellation ------------------------------------------------------- */
 
-void dw_job_look(struct job *job)
+void dw_job_tick(struct job *job)
 {
 	dwarfs_error *why = NULL;
 	int ret = dw_progress_tick(&job->progress, &why);
@@ -163,55 +163,55 @@ void dw_job_look(struct job *job)
 	if (atomic_load(&job->abandoned))
 		dwarfs_error_free(why);
 	else
-		note(job, ret, why);
+		record_failure(job, ret, why);
 }
 
-bool dw_job_goes_on(struct job *job)
+bool dw_job_continues(struct job *job)
 {
 	if (pthread_equal(job->caller, pthread_self()))
-		dw_job_look(job);
+		dw_job_tick(job);
 	return !atomic_load_explicit(job->finishing ? &job->abandoned : &job->stopped,
 				     memory_order_relaxed);
 }
 
-/* -- many ---------------------------------------------------------------------------- */
+/* -- loops over entries -------------------------------------------------------------- */
 
-struct each {
+struct job_loop {
 	struct job *job;
 	job_fn fn;
 	size_t count;
 	atomic_size_t next;
 };
 
-static void work(void *user, uint32_t member)
+static void run_loop(void *user, uint32_t thread)
 {
-	struct each *each = user;
-	struct hand *hand = &each->job->hands[member];
+	struct job_loop *loop = user;
+	struct worker *worker = &loop->job->workers[thread];
 	size_t from;
 
-	while ((from = atomic_fetch_add(&each->next, RUN)) < each->count) {
-		size_t end = each->count - from < RUN ? each->count : from + RUN;
+	while ((from = atomic_fetch_add(&loop->next, RUN)) < loop->count) {
+		size_t end = loop->count - from < RUN ? loop->count : from + RUN;
 
 		for (; from < end; from++) {
-			if (!dw_job_goes_on(each->job))
+			if (!dw_job_continues(loop->job))
 				return;
-			each->fn(each->job, hand, from);
+			loop->fn(loop->job, worker, from);
 		}
 	}
 }
 
-static void show_each_progress(void *user)
+static void tick_loop(void *user)
 {
-	struct each *each = user;
+	struct job_loop *loop = user;
 
-	dw_job_look(each->job);
+	dw_job_tick(loop->job);
 }
 
 int dw_job_each(struct job *job, size_t count, job_fn fn, dwarfs_error **err)
 {
-	static const struct crew_ops ops = { .work = work, .look = show_each_progress };
-	struct each each = { .job = job, .fn = fn, .count = count };
-	uint32_t threads = count < FEW || job->hand_count == 1 ? 0 : job->hand_count;
+	static const struct crew_ops ops = { .work = run_loop, .look = tick_loop };
+	struct job_loop loop = { .job = job, .fn = fn, .count = count };
+	uint32_t threads = count < FEW || job->worker_count == 1 ? 0 : job->worker_count;
 
-	return dw_crew_run(&ops, &each, threads, err);
+	return dw_crew_run(&ops, &loop, threads, err);
 }

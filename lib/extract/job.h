@@ -30,8 +30,8 @@ struct dwarfs_extract {
 };
 
 /* The state of one thread. */
-struct hand {
-	struct cursor here;
+struct worker {
+	struct cursor cursor;
 	dwarfs_stat *stat;
 };
 
@@ -57,10 +57,10 @@ struct job {
 	struct links links;
 	struct entries others; /* neither files nor directories */
 	size_t level_from;     /* where a depth of directories begins */
-	struct hand *hands;
-	uint32_t hand_count;
-	struct cursor there; /* where hard links point to */
-	char *path;	     /* as shown in the progress */
+	struct worker *workers;
+	uint32_t worker_count;
+	struct cursor link_cursor; /* where hard links point to */
+	char *path;		   /* as shown in the progress */
 	struct dwarfs_progress progress;
 	struct counts counts;
 	uint64_t token; /* of names of files under way */
@@ -92,16 +92,16 @@ void dw_job_note_xattrs(struct job *job, const dwarfs_error *why);
 
 /* Call the progress callback, and check for cancellation; only from the thread of the
  * caller. */
-void dw_job_look(struct job *job);
+void dw_job_tick(struct job *job);
 
 /* Whether to go on with the next entry. */
-bool dw_job_goes_on(struct job *job);
+bool dw_job_continues(struct job *job);
 
 /*
  * Do something for all numbers below count, in several threads when they are many. Those
  * that are near each other are most often done by the same thread.
  */
-typedef void (*job_fn)(struct job *job, struct hand *hand, size_t number);
+typedef void (*job_fn)(struct job *job, struct worker *worker, size_t number);
 int dw_job_each(struct job *job, size_t count, job_fn fn, dwarfs_error **err);
 
 #endif

@@ -8,12 +8,12 @@
 #include "extract/job.h"
 
 /* Check which access control lists the target has inherited and passes on. */
-int dw_folders_begin(struct job *job, dwarfs_error **err);
+int dw_directories_begin(struct job *job, dwarfs_error **err);
 
 /* Create the required directories, or use existing ones. */
-int dw_folders_make(struct job *job, dwarfs_error **err);
+int dw_directories_make(struct job *job, dwarfs_error **err);
 
 /* Give them their attributes. */
-int dw_folders_finish(struct job *job, dwarfs_error **err);
+int dw_directories_finish(struct job *job, dwarfs_error **err);
 
 #endif

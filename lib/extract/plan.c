@@ -78,11 +78,12 @@ bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry)
 	return dw_plan_dir_of(plan, entry, &dir, NULL) == 0 && plan->dirs[dir].lost;
 }
 
-bool dw_plan_bequeaths(const struct plan *plan, dwarfs_entry entry)
+bool dw_plan_has_default_acl(const struct plan *plan, dwarfs_entry entry)
 {
 	uint32_t dir;
 
-	return dw_plan_dir_of(plan, entry, &dir, NULL) == 0 && plan->dirs[dir].bequeaths;
+	return dw_plan_dir_of(plan, entry, &dir, NULL) == 0 &&
+	       plan->dirs[dir].has_default_acl;
 }
 
 void dw_plan_need(struct plan *plan, uint32_t dir)

@@ -16,11 +16,11 @@ struct dir {
 	dwarfs_entry entry;
 	dwarfs_inode inode;
 	uint32_t parent, depth;
-	bool wanted;	/* all that is in it was asked for */
-	bool needed;	/* for itself, or for something in it */
-	bool existed;	/* it was there before */
-	bool bequeaths; /* entries made in it inherit an access control list */
-	bool lost;	/* it could not be made, so nothing in it can be */
+	bool wanted;	      /* all that is in it was asked for */
+	bool needed;	      /* for itself, or for something in it */
+	bool existed;	      /* it was there before */
+	bool has_default_acl; /* entries made in it inherit an access control list */
+	bool lost;	      /* it could not be made, so nothing in it can be */
 };
 
 /* Some entries, one after the other. */
@@ -67,7 +67,7 @@ int dw_plan_dir_of(const struct plan *plan, dwarfs_entry entry, uint32_t *dir_ou
 bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry);
 
 /* Whether entries made there inherit an access control list. */
-bool dw_plan_bequeaths(const struct plan *plan, dwarfs_entry entry);
+bool dw_plan_has_default_acl(const struct plan *plan, dwarfs_entry entry);
 
 /* A name that is one component of a path and nothing else. */
 int dw_plan_name(const struct plan *plan, dwarfs_entry entry,

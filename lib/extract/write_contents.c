@@ -15,8 +15,8 @@
 DW_DEFINE_AUTO(contents_file, dwarfs_file *, dwarfs_file_free)
 
 /* The next stretch of data at or after *from_inout; *to_out is *from_inout at the end. */
-static int next_data(const dwarfs_file *file, uint64_t *from_inout, uint64_t *to_out,
-		     dwarfs_error **err)
+static int next_data_range(const dwarfs_file *file, uint64_t *from_inout,
+			   uint64_t *to_out, dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
 	uint64_t size = dwarfs_file_bytes(file), data, hole;
@@ -38,14 +38,14 @@ static int next_data(const dwarfs_file *file, uint64_t *from_inout, uint64_t *to
 	return 0;
 }
 
-static int copy(struct job *job, const dwarfs_file *file, uint64_t from, uint64_t to,
-		int fd, void *buffer, dwarfs_error **err)
+static int copy_range(struct job *job, const dwarfs_file *file, uint64_t from,
+		      uint64_t to, int fd, void *buffer, dwarfs_error **err)
 {
 	while (from < to) {
 		size_t part = BUFFER_BYTES, got;
 		int ret;
 
-		if (!dw_job_goes_on(job))
+		if (!dw_job_continues(job))
 			return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 		if (part > to - from)
 			part = (size_t)(to - from);
@@ -80,8 +80,8 @@ int dw_contents_write(struct job *job, dwarfs_inode inode, int fd, dwarfs_error 
 	while (at < size) {
 		uint64_t to;
 
-		if ((ret = next_data(file, &at, &to, err)) < 0 ||
-		    (ret = copy(job, file, at, to, fd, buffer, err)) < 0)
+		if ((ret = next_data_range(file, &at, &to, err)) < 0 ||
+		    (ret = copy_range(job, file, at, to, fd, buffer, err)) < 0)
 			return ret;
 		if (to > at)
 			written = to;

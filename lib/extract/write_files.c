@@ -52,54 +52,54 @@ void dw_files_temporary(const struct job *job, dwarfs_inode inode,
 
 /* -- directories of files ------------------------------------------------------------ */
 
-struct place {
+struct file_location {
 	int dir;
 	char name[DWARFS_NAME_BUFFER_BYTES];
 	char temporary[FILES_NAME_ROOM]; /* until it is complete */
-	bool bequeaths;
+	bool has_default_acl;
 };
 
 /* Find the directory of a file. Its descriptor is valid until the thread opens another
  * one. */
-static int find_file_place(struct job *job, struct hand *hand, const struct file *file,
-			   struct place *place, dwarfs_error **err)
+static int locate_file(struct job *job, struct worker *worker, const struct file *file,
+		       struct file_location *location, dwarfs_error **err)
 {
 	uint32_t dir;
 	int ret;
 
 	if ((ret = dw_plan_dir_of(&job->plan, file->entry, &dir, err)) < 0 ||
-	    (ret = dw_plan_name(&job->plan, file->entry, place->name, err)) < 0)
+	    (ret = dw_plan_name(&job->plan, file->entry, location->name, err)) < 0)
 		return ret;
-	place->bequeaths = job->plan.dirs[dir].bequeaths;
-	dw_files_temporary(job, file->inode, place->temporary);
-	return dw_cursor_go(&hand->here, dir, &place->dir, err);
+	location->has_default_acl = job->plan.dirs[dir].has_default_acl;
+	dw_files_temporary(job, file->inode, location->temporary);
+	return dw_cursor_go(&worker->cursor, dir, &location->dir, err);
 }
 
-static int make(const struct place *place, uint32_t mode, bool is_long, int *fd_out,
-		dwarfs_error **err)
+static int make_file(const struct file_location *location, uint32_t mode, bool is_long,
+		     int *fd_out, dwarfs_error **err)
 {
 	int ret = 0;
 
 	/* Existing files are not overwritten; check early for large files. */
-	if (is_long && (ret = dw_create_is_there(place->dir, place->name)))
+	if (is_long && (ret = dw_create_is_there(location->dir, location->name)))
 		return dw_fail_errno(err, ret > 0 ? EEXIST : -ret,
 				     "cannot make the file");
-	ret = dw_create_file(place->dir, place->temporary, mode);
+	ret = dw_create_file(location->dir, location->temporary, mode);
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot make the file");
 	*fd_out = ret;
-	if (!place->bequeaths ||
-	    (ret = dw_xattrs_disinherit(*fd_out, "", false, err)) == 0)
+	if (!location->has_default_acl ||
+	    (ret = dw_xattrs_remove_inherited(*fd_out, "", false, err)) == 0)
 		return 0;
 	dw_create_close(*fd_out);
-	dw_create_undo_file(place->dir, place->temporary);
+	dw_create_undo_file(location->dir, location->temporary);
 	return ret;
 }
 
 /* -- writing ------------------------------------------------------------------------- */
 
-static int write_piece(struct job *job, int fd, const char *data, size_t bytes,
-		       uint64_t offset, dwarfs_error **err)
+static int write_file_piece(struct job *job, int fd, const char *data, size_t bytes,
+			    uint64_t offset, dwarfs_error **err)
 {
 	while (bytes > 0) {
 		size_t part = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
@@ -114,7 +114,7 @@ static int write_piece(struct job *job, int fd, const char *data, size_t bytes,
 		data += part;
 		bytes -= part;
 		offset += part;
-		if (bytes > 0 && !dw_job_goes_on(job))
+		if (bytes > 0 && !dw_job_continues(job))
 			return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 	}
 	return 0;
@@ -131,7 +131,7 @@ static int write_pieces(struct job *job, int fd, const dwarfs_part *part,
 
 	for (size_t i = 0;
 	     ret == 0 && (data = dwarfs_part_piece(part, i, &bytes, &offset)); i++) {
-		ret = write_piece(job, fd, data, bytes, offset, err);
+		ret = write_file_piece(job, fd, data, bytes, offset, err);
 		end = offset + bytes;
 	}
 	*end_out = end;
@@ -139,7 +139,7 @@ static int write_pieces(struct job *job, int fd, const dwarfs_part *part,
 }
 
 /* close(), which is where some file systems report that a write failed. */
-static int close_file(int fd, int ret, dwarfs_error **err)
+static int close_written_file(int fd, int ret, dwarfs_error **err)
 {
 	int closed = dw_create_close(fd);
 
@@ -150,51 +150,51 @@ static int close_file(int fd, int ret, dwarfs_error **err)
 
 /* The contents are complete: set the attributes, and rename. If attributes cannot be set,
  * the file is kept. Closes it. */
-static int complete(struct job *job, struct hand *hand, struct file *file,
-		    const struct place *place, int fd, dwarfs_error **err)
+static int complete(struct job *job, struct worker *worker, struct file *file,
+		    const struct file_location *location, int fd, dwarfs_error **err)
 {
-	struct attributes attributes = dw_job_attributes(job, hand->stat);
+	struct attributes attributes = dw_job_attributes(job, worker->stat);
 	int restored = dw_attributes_restore(job, file->inode, fd, "", &attributes, err);
 	int ret = dw_create_close(fd);
 
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot write the file");
-	ret = dw_create_rename(place->dir, place->temporary, place->name);
+	ret = dw_create_rename(location->dir, location->temporary, location->name);
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot make the file");
 	atomic_fetch_add(&job->counts.bytes_done,
-			 dwarfs_stat_bytes(hand->stat) -
-				 dwarfs_stat_allocated_bytes(hand->stat));
+			 dwarfs_stat_bytes(worker->stat) -
+				 dwarfs_stat_allocated_bytes(worker->stat));
 	atomic_store(&file->state, FILE_WRITTEN);
-	dw_links_add(&job->links, hand->stat, file->entry);
+	dw_links_add(&job->links, worker->stat, file->entry);
 	return restored;
 }
 
 /* A file that is in one part. */
-static int write_whole(struct job *job, struct hand *hand, struct file *file,
+static int write_whole(struct job *job, struct worker *worker, struct file *file,
 		       const dwarfs_part *part, dwarfs_error **err)
 {
 	uint64_t size = dwarfs_part_file_bytes(part), end;
 	struct attributes attributes;
-	struct place place;
+	struct file_location location;
 	int ret, fd;
 
-	if ((ret = dwarfs_entry_stat(job->image, file->entry, hand->stat, err)) < 0 ||
-	    (ret = find_file_place(job, hand, file, &place, err)) < 0)
+	if ((ret = dwarfs_entry_stat(job->image, file->entry, worker->stat, err)) < 0 ||
+	    (ret = locate_file(job, worker, file, &location, err)) < 0)
 		return ret;
-	attributes = dw_job_attributes(job, hand->stat);
-	if ((ret = make(&place, dw_create_mode(&attributes), size > PIECE_BYTES, &fd,
-			err)) < 0)
+	attributes = dw_job_attributes(job, worker->stat);
+	if ((ret = make_file(&location, dw_create_mode(&attributes), size > PIECE_BYTES,
+			     &fd, err)) < 0)
 		return ret;
 	ret = write_pieces(job, fd, part, &end, err);
 	if (ret == 0 && end < size && (ret = dw_create_resize(fd, size)) < 0)
 		ret = dw_fail_errno(err, -ret, "cannot set the size of the file");
 	if (ret == 0)
-		ret = complete(job, hand, file, &place, fd, err);
+		ret = complete(job, worker, file, &location, fd, err);
 	else
-		close_file(fd, ret, err);
+		close_written_file(fd, ret, err);
 	if (ret < 0 && file->state != FILE_WRITTEN)
-		dw_create_undo_file(place.dir, place.temporary);
+		dw_create_undo_file(location.dir, location.temporary);
 	return ret;
 }
 
@@ -206,17 +206,17 @@ static pthread_mutex_t *lock_of(struct job *job, const struct file *file)
 }
 
 /* Under its lock. */
-static int open_shared(const struct place *place, struct file *file, int *fd_out,
-		       dwarfs_error **err)
+static int open_shared(const struct file_location *location, struct file *file,
+		       int *fd_out, dwarfs_error **err)
 {
 	int ret;
 
 	if (file->state == FILE_NEW) {
-		if ((ret = make(place, 0600, true, fd_out, err)) == 0)
+		if ((ret = make_file(location, 0600, true, fd_out, err)) == 0)
 			file->state = FILE_MADE;
 		return ret;
 	}
-	ret = dw_create_open_file(place->dir, place->temporary);
+	ret = dw_create_open_file(location->dir, location->temporary);
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot write the file");
 	*fd_out = ret;
@@ -224,61 +224,62 @@ static int open_shared(const struct place *place, struct file *file, int *fd_out
 }
 
 /* 1: it is lost already. */
-static int open_part(struct job *job, struct hand *hand, struct file *file,
-		     struct place *place, int *fd_out, dwarfs_error **err)
+static int open_part(struct job *job, struct worker *worker, struct file *file,
+		     struct file_location *location, int *fd_out, dwarfs_error **err)
 {
-	int ret = find_file_place(job, hand, file, place, err);
+	int ret = locate_file(job, worker, file, location, err);
 
 	if (ret < 0)
 		return ret;
 	pthread_mutex_lock(lock_of(job, file));
-	ret = file->state == FILE_LOST ? 1 : open_shared(place, file, fd_out, err);
+	ret = file->state == FILE_LOST ? 1 : open_shared(location, file, fd_out, err);
 	pthread_mutex_unlock(lock_of(job, file));
 	return ret;
 }
 
-static int write_part(struct job *job, struct hand *hand, struct file *file,
+static int write_part(struct job *job, struct worker *worker, struct file *file,
 		      const dwarfs_part *part, dwarfs_error **err)
 {
-	struct place place;
+	struct file_location location;
 	uint64_t end;
-	int fd, ret = open_part(job, hand, file, &place, &fd, err);
+	int fd, ret = open_part(job, worker, file, &location, &fd, err);
 
 	if (ret != 0)
 		return ret < 0 ? ret : 0;
 	ret = write_pieces(job, fd, part, &end, err);
-	return close_file(fd, ret, err);
+	return close_written_file(fd, ret, err);
 }
 
 /* All parts are written. */
-static int write_end(struct job *job, struct hand *hand, struct file *file,
+static int write_end(struct job *job, struct worker *worker, struct file *file,
 		     const dwarfs_part *part, dwarfs_error **err)
 {
-	struct place place;
+	struct file_location location;
 	int fd, ret;
 
-	if ((ret = dwarfs_entry_stat(job->image, file->entry, hand->stat, err)) < 0 ||
-	    (ret = open_part(job, hand, file, &place, &fd, err)) != 0)
+	if ((ret = dwarfs_entry_stat(job->image, file->entry, worker->stat, err)) < 0 ||
+	    (ret = open_part(job, worker, file, &location, &fd, err)) != 0)
 		return ret < 0 ? ret : 0;
 	if ((ret = dw_create_resize(fd, dwarfs_part_file_bytes(part))) < 0) {
 		ret = dw_fail_errno(err, -ret, "cannot set the size of the file");
-		return close_file(fd, ret, err);
+		return close_written_file(fd, ret, err);
 	}
-	return complete(job, hand, file, &place, fd, err);
+	return complete(job, worker, file, &location, fd, err);
 }
 
 /*
  * Remove an incomplete file; by its path if its directory cannot be opened any more: the
  * temporary name is unique, so no other file can be removed.
  */
-static void take_back(struct job *job, struct hand *hand, const struct file *file)
+static void remove_incomplete(struct job *job, struct worker *worker,
+			      const struct file *file)
 {
 	auto_free char *path = NULL, *at = NULL;
-	struct place place;
+	struct file_location location;
 	char *end;
 
-	if (find_file_place(job, hand, file, &place, NULL) == 0) {
-		dw_create_undo_file(place.dir, place.temporary);
+	if (locate_file(job, worker, file, &location, NULL) == 0) {
+		dw_create_undo_file(location.dir, location.temporary);
 		return;
 	}
 	path = dw_plan_path(&job->plan, ".", file->entry);
@@ -294,7 +295,7 @@ static void take_back(struct job *job, struct hand *hand, const struct file *fil
 }
 
 /* It is as if it had never been. Takes why. */
-static void lose_file(struct job *job, struct hand *hand, struct file *file, int code,
+static void fail_file(struct job *job, struct worker *worker, struct file *file, int code,
 		      dwarfs_error *why)
 {
 	int before;
@@ -302,7 +303,7 @@ static void lose_file(struct job *job, struct hand *hand, struct file *file, int
 	pthread_mutex_lock(lock_of(job, file));
 	before = atomic_exchange(&file->state, FILE_LOST);
 	if (before == FILE_MADE)
-		take_back(job, hand, file);
+		remove_incomplete(job, worker, file);
 	pthread_mutex_unlock(lock_of(job, file));
 	if (before == FILE_LOST) {
 		dwarfs_error_free(why);
@@ -314,82 +315,83 @@ static void lose_file(struct job *job, struct hand *hand, struct file *file, int
 
 /* -- all of them --------------------------------------------------------------------- */
 
-static struct file *file_of(const struct job *job, dwarfs_inode inode)
+static struct file *file_of_inode(const struct job *job, dwarfs_inode inode)
 {
 	return &job->files.list[job->files.file_of[inode.number] - 1];
 }
 
 /* Ends the reading when the run was stopped. */
-static int go_on(const struct job *job)
+static int stop_code(const struct job *job)
 {
 	return atomic_load(&job->stopped) ? DWARFS_ERR_CANCELLED : 0;
 }
 
-static int take_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **err,
-		     void *user)
+static int write_received_part(const dwarfs_part *part, uint32_t thread,
+			       dwarfs_error **err, void *user)
 {
 	struct job *job = user;
-	struct file *file = file_of(job, dwarfs_part_inode(part));
-	struct hand *hand = &job->hands[thread];
+	struct file *file = file_of_inode(job, dwarfs_part_inode(part));
+	struct worker *worker = &job->workers[thread];
 	bool is_last = dwarfs_part_is_last(part);
 	dwarfs_error *why = NULL;
 	int ret;
 
 	if (file->state == FILE_LOST)
-		return go_on(job);
+		return stop_code(job);
 	atomic_store_explicit(&job->counts.shown, file->entry.number,
 			      memory_order_relaxed);
 	if (!is_last)
-		ret = write_part(job, hand, file, part, &why);
+		ret = write_part(job, worker, file, part, &why);
 	else if (file->state == FILE_NEW)
-		ret = write_whole(job, hand, file, part, &why);
+		ret = write_whole(job, worker, file, part, &why);
 	else
-		ret = write_end(job, hand, file, part, &why);
+		ret = write_end(job, worker, file, part, &why);
 	if (ret < 0 && file->state == FILE_WRITTEN)
 		dw_job_fail(job, file->entry, ret, why);
 	else if (ret < 0)
-		lose_file(job, hand, file, ret, why);
+		fail_file(job, worker, file, ret, why);
 	if (is_last && file->state == FILE_WRITTEN)
 		atomic_fetch_add_explicit(&job->counts.items_done, 1,
 					  memory_order_relaxed);
-	return go_on(job);
+	return stop_code(job);
 }
 
-static int take_failure(dwarfs_inode inode, const dwarfs_error *cause, uint32_t thread,
-			dwarfs_error **err, void *user)
+static int fail_unreadable(dwarfs_inode inode, const dwarfs_error *cause, uint32_t thread,
+			   dwarfs_error **err, void *user)
 {
 	struct job *job = user;
 	dwarfs_error *why = NULL;
 
 	dw_error_copy(&why, dwarfs_error_code(cause), cause);
 	dw_explain(&why, dwarfs_error_code(cause), "cannot read the contents");
-	lose_file(job, &job->hands[thread], file_of(job, inode), dwarfs_error_code(cause),
-		  why);
-	return go_on(job);
+	fail_file(job, &job->workers[thread], file_of_inode(job, inode),
+		  dwarfs_error_code(cause), why);
+	return stop_code(job);
 }
 
 /* In the thread of the caller. */
-static int show_progress(const dwarfs_progress *progress, dwarfs_error **err, void *user)
+static int report_write_progress(const dwarfs_progress *progress, dwarfs_error **err,
+				 void *user)
 {
 	struct job *job = user;
 
-	dw_job_look(job);
-	return go_on(job);
+	dw_job_tick(job);
+	return stop_code(job);
 }
 
 /* Incomplete files are removed when the run is stopped. */
-static void clean_up(struct job *job)
+static void remove_incomplete_files(struct job *job)
 {
 	for (size_t i = 0; i < job->files.count; i++) {
 		struct file *file = &job->files.list[i];
 
 		if (file->state == FILE_MADE)
-			take_back(job, &job->hands[0], file);
+			remove_incomplete(job, &job->workers[0], file);
 	}
 }
 
 /* Let each inode have one file, and find its further names. */
-static int add(struct job *job, dwarfs_entry entry, dwarfs_error **err)
+static int add_regular_file(struct job *job, dwarfs_entry entry, dwarfs_error **err)
 {
 	struct files *files = &job->files;
 	dwarfs_inode inode;
@@ -406,7 +408,7 @@ static int add(struct job *job, dwarfs_entry entry, dwarfs_error **err)
 	return 0;
 }
 
-static int list_files(struct job *job, dwarfs_error **err)
+static int list_regular_files(struct job *job, dwarfs_error **err)
 {
 	const struct entries *regular = &job->plan.regular;
 	int ret = 0;
@@ -419,7 +421,7 @@ static int list_files(struct job *job, dwarfs_error **err)
 		if (dw_plan_is_lost(&job->plan, regular->list[i]))
 			dw_job_miss(job);
 		else
-			ret = add(job, regular->list[i], err);
+			ret = add_regular_file(job, regular->list[i], err);
 	}
 	return ret;
 }
@@ -432,7 +434,7 @@ int dw_files_write(struct job *job, dwarfs_error **err)
 	auto_free dwarfs_inode *inodes = NULL;
 	DW_AUTO(extract_task) dwarfs_task *task = NULL;
 	auto_error dwarfs_error *why = NULL;
-	int ret = list_files(job, err);
+	int ret = list_regular_files(job, err);
 
 	if (ret < 0 || files->count == 0)
 		return ret;
@@ -443,11 +445,11 @@ int dw_files_write(struct job *job, dwarfs_error **err)
 		inodes[i] = files->list[i].inode;
 	if ((ret = dwarfs_task_new(&task, err)) < 0)
 		return ret;
-	dwarfs_task_set_progress(task, show_progress, job);
+	dwarfs_task_set_progress(task, report_write_progress, job);
 	ret = dwarfs_read_parallel(job->image, inodes, files->count,
-				   job->extract->writers, take_part, take_failure, job,
-				   task, &why);
-	clean_up(job);
+				   job->extract->writers, write_received_part,
+				   fail_unreadable, job, task, &why);
+	remove_incomplete_files(job);
 	if (ret == 0 || (ret == DWARFS_ERR_CANCELLED && atomic_load(&job->stopped)))
 		return 0;
 	return dw_error_copy(err, ret, why);

@@ -100,14 +100,15 @@ int dw_xattrs_restore(const dwarfs_image *image, dwarfs_inode inode, int dir,
 	return ret;
 }
 
-bool dw_xattrs_are_inherited(int dir, const char *name)
+bool dw_dir_has_default_acl(int dir, const char *name)
 {
 	auto_buffer struct buffer value = { 0 };
 
 	return dw_xattr_get_at(dir, name, acl_default, &value) == 0;
 }
 
-static int take_away(int dir, const char *name, const char *attribute, dwarfs_error **err)
+static int remove_acl(int dir, const char *name, const char *attribute,
+		      dwarfs_error **err)
 {
 	int ret = dw_xattr_remove_at(dir, name, attribute);
 
@@ -118,11 +119,11 @@ static int take_away(int dir, const char *name, const char *attribute, dwarfs_er
 }
 
 /* The mode stays, as far as the list allowed it. */
-int dw_xattrs_disinherit(int dir, const char *name, bool is_dir, dwarfs_error **err)
+int dw_xattrs_remove_inherited(int dir, const char *name, bool is_dir, dwarfs_error **err)
 {
-	int ret = is_dir ? take_away(dir, name, acl_default, err) : 0;
+	int ret = is_dir ? remove_acl(dir, name, acl_default, err) : 0;
 
-	return ret < 0 ? ret : take_away(dir, name, acl_access, err);
+	return ret < 0 ? ret : remove_acl(dir, name, acl_access, err);
 }
 
 uint64_t dw_xattr_losses_tell(const struct xattr_losses *losses,

@@ -43,10 +43,11 @@ int dw_xattrs_restore(const dwarfs_image *image, dwarfs_inode inode, int dir,
  * Whether a directory has a default access control list, which new entries in it inherit;
  * name is as above. False on errors.
  */
-bool dw_xattrs_are_inherited(int dir, const char *name);
+bool dw_dir_has_default_acl(int dir, const char *name);
 
 /* Remove the inherited access control lists of a new entry. */
-int dw_xattrs_disinherit(int dir, const char *name, bool is_dir, dwarfs_error **err);
+int dw_xattrs_remove_inherited(int dir, const char *name, bool is_dir,
+			       dwarfs_error **err);
 
 /* How many were lost; each namespace is logged once. After the last of the above. */
 uint64_t dw_xattr_losses_tell(const struct xattr_losses *losses,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/survey: list the entries to extract.
+ * extract/select_entries: list the entries to extract.
  *
  * Selects entries by the patterns and options; results are directories, regular files and
  * other entries, each in tree order. Directories that do not match are included only as
@@ -11,89 +11,91 @@
 
 #include "base/context.h"
 #include "base/machine/limits.h"
-#include "extract/survey.h"
+#include "extract/select_entries.h"
 
 /* A directory whose entries are being listed. */
-struct folder {
+struct selection_level {
 	dwarfs_entry next;
 	uint32_t left;	  /* entries from next on */
 	size_t path_size; /* of the directory, within the path */
 };
 
-struct survey {
+struct entry_selection {
 	struct job *job;
-	struct folder *levels;
+	struct selection_level *levels;
 	size_t depth, level_room;
 	char *path; /* of the entry; only if there are patterns */
 	size_t path_size, path_room;
-	bool wants_path;
+	bool has_patterns;
 };
 
-static void survey_release(struct survey *survey)
+static void entry_selection_release(struct entry_selection *selection)
 {
-	dw_free(survey->levels);
-	dw_free(survey->path);
+	dw_free(selection->levels);
+	dw_free(selection->path);
 }
 
 /* The path of an entry in the directory at the end of the levels. */
-static int set_path(struct survey *survey, dwarfs_entry entry, dwarfs_error **err)
+static int set_entry_path(struct entry_selection *selection, dwarfs_entry entry,
+			  dwarfs_error **err)
 {
-	size_t keep = survey->levels[survey->depth - 1].path_size;
-	int ret = dw_grow(&survey->path, &survey->path_room,
+	size_t keep = selection->levels[selection->depth - 1].path_size;
+	int ret = dw_grow(&selection->path, &selection->path_room,
 			  keep + 1 + DWARFS_NAME_BUFFER_BYTES, err);
 
 	if (ret < 0)
 		return ret;
 	if (keep > 0)
-		survey->path[keep++] = '/';
-	ret = dw_plan_name(&survey->job->plan, entry, survey->path + keep, err);
+		selection->path[keep++] = '/';
+	ret = dw_plan_name(&selection->job->plan, entry, selection->path + keep, err);
 	if (ret == 0)
-		survey->path_size = keep + strlen(survey->path + keep);
+		selection->path_size = keep + strlen(selection->path + keep);
 	return ret;
 }
 
 /* Whether an entry is to be made for itself: 1 or 0. */
-static int is_wanted(struct survey *survey, dwarfs_entry entry, uint32_t parent,
-		     bool is_dir, dwarfs_error **err)
+static int is_selected(struct entry_selection *selection, dwarfs_entry entry,
+		       uint32_t parent, bool is_dir, dwarfs_error **err)
 {
-	struct patterns *patterns = survey->job->extract->patterns;
+	struct patterns *patterns = selection->job->extract->patterns;
 	size_t first = 0;
 	int ret;
 
-	if (!survey->wants_path)
+	if (!selection->has_patterns)
 		return 1;
 	/* Match also entries that are selected anyway, since a pattern may match no other
 	 * entry. */
-	if (survey->job->plan.dirs[parent].wanted &&
+	if (selection->job->plan.dirs[parent].wanted &&
 	    !dw_patterns_unmatched(patterns, &first))
 		return 1;
-	if ((ret = set_path(survey, entry, err)) < 0)
+	if ((ret = set_entry_path(selection, entry, err)) < 0)
 		return ret;
-	ret = dw_patterns_match(patterns, survey->path, survey->path_size, is_dir);
-	return ret || survey->job->plan.dirs[parent].wanted;
+	ret = dw_patterns_match(patterns, selection->path, selection->path_size, is_dir);
+	return ret || selection->job->plan.dirs[parent].wanted;
 }
 
 /* List the entries of a directory next. */
-static int enter(struct survey *survey, dwarfs_inode inode, dwarfs_error **err)
+static int list_directory(struct entry_selection *selection, dwarfs_inode inode,
+			  dwarfs_error **err)
 {
 	dwarfs_entry first;
 	uint32_t count;
 	int ret;
 
-	if ((ret = dwarfs_dir_range(survey->job->image, inode, &first, &count, err)) <
+	if ((ret = dwarfs_dir_range(selection->job->image, inode, &first, &count, err)) <
 		    0 ||
-	    (ret = dw_grow(&survey->levels, &survey->level_room, survey->depth + 1,
-			   err)) < 0)
+	    (ret = dw_grow(&selection->levels, &selection->level_room,
+			   selection->depth + 1, err)) < 0)
 		return ret;
-	survey->levels[survey->depth++] =
-		(struct folder){ first, count, survey->path_size };
+	selection->levels[selection->depth++] =
+		(struct selection_level){ first, count, selection->path_size };
 	return 0;
 }
 
-static int take_dir(struct survey *survey, dwarfs_entry entry, const dwarfs_stat *stat,
-		    dwarfs_error **err)
+static int select_dir(struct entry_selection *selection, dwarfs_entry entry,
+		      const dwarfs_stat *stat, dwarfs_error **err)
 {
-	struct plan *plan = &survey->job->plan;
+	struct plan *plan = &selection->job->plan;
 	dwarfs_inode inode = dwarfs_stat_inode(stat);
 	uint32_t dir;
 	int ret = dw_plan_add_dir(plan, entry, inode, &dir, err);
@@ -102,20 +104,20 @@ static int take_dir(struct survey *survey, dwarfs_entry entry, const dwarfs_stat
 		return ret;
 	if (entry.number == 0) {
 		plan->dirs[dir].needed = true;
-		plan->dirs[dir].wanted = !survey->wants_path;
-		return enter(survey, inode, err);
+		plan->dirs[dir].wanted = !selection->has_patterns;
+		return list_directory(selection, inode, err);
 	}
-	ret = is_wanted(survey, entry, plan->dirs[dir].parent, true, err);
+	ret = is_selected(selection, entry, plan->dirs[dir].parent, true, err);
 	if (ret < 0)
 		return ret;
 	plan->dirs[dir].wanted = ret;
 	if (ret)
 		dw_plan_need(plan, dir);
-	return enter(survey, inode, err);
+	return list_directory(selection, inode, err);
 }
 
 /* Whether entries of a type are left out. */
-static int is_skipped(const struct job *job, uint32_t mode, dwarfs_error **err)
+static int is_type_skipped(const struct job *job, uint32_t mode, dwarfs_error **err)
 {
 	if (S_ISREG(mode) || S_ISLNK(mode))
 		return 0;
@@ -127,17 +129,17 @@ static int is_skipped(const struct job *job, uint32_t mode, dwarfs_error **err)
 		       mode);
 }
 
-static int take_other(struct survey *survey, dwarfs_entry entry, const dwarfs_stat *stat,
-		      dwarfs_error **err)
+static int select_other(struct entry_selection *selection, dwarfs_entry entry,
+			const dwarfs_stat *stat, dwarfs_error **err)
 {
-	struct job *job = survey->job;
+	struct job *job = selection->job;
 	uint32_t mode = dwarfs_stat_mode(stat), dir;
 	int ret;
 
 	if ((ret = dw_plan_dir_of(&job->plan, entry, &dir, err)) < 0 ||
-	    (ret = is_wanted(survey, entry, dir, false, err)) <= 0)
+	    (ret = is_selected(selection, entry, dir, false, err)) <= 0)
 		return ret;
-	if ((ret = is_skipped(job, mode, err)) != 0)
+	if ((ret = is_type_skipped(job, mode, err)) != 0)
 		return ret < 0 ? ret : 0;
 	dw_plan_need(&job->plan, dir);
 	if ((S_ISBLK(mode) || S_ISCHR(mode)) &&
@@ -153,10 +155,10 @@ static int take_other(struct survey *survey, dwarfs_entry entry, const dwarfs_st
 	return dw_entries_add(&job->plan.regular, entry, err);
 }
 
-static void take(struct survey *survey, dwarfs_entry entry)
+static void select_entry(struct entry_selection *selection, dwarfs_entry entry)
 {
-	struct job *job = survey->job;
-	dwarfs_stat *stat = job->hands[0].stat;
+	struct job *job = selection->job;
+	dwarfs_stat *stat = job->workers[0].stat;
 	dwarfs_error *why = NULL;
 	int ret = dwarfs_entry_stat(job->image, entry, stat, &why);
 	bool is_dir = ret == 0 && S_ISDIR(dwarfs_stat_mode(stat));
@@ -164,32 +166,32 @@ static void take(struct survey *survey, dwarfs_entry entry)
 	if (ret == 0 && entry.number == 0 && !is_dir)
 		ret = dw_fail(&why, DWARFS_ERR_CORRUPT, "the root is not a directory");
 	else if (ret == 0)
-		ret = is_dir ? take_dir(survey, entry, stat, &why)
-			     : take_other(survey, entry, stat, &why);
+		ret = is_dir ? select_dir(selection, entry, stat, &why)
+			     : select_other(selection, entry, stat, &why);
 	if (ret < 0)
 		dw_job_fail(job, entry, ret, why);
 }
 
 /* Each entry is extracted at most once: a directory that shares entries with another one
  * is refused. */
-static void take_all(struct survey *survey)
+static void select_all(struct entry_selection *selection)
 {
-	take(survey, DWARFS_ROOT_ENTRY);
-	while (survey->depth > 0 && dw_job_goes_on(survey->job)) {
-		struct folder *level = &survey->levels[survey->depth - 1];
+	select_entry(selection, DWARFS_ROOT_ENTRY);
+	while (selection->depth > 0 && dw_job_continues(selection->job)) {
+		struct selection_level *level = &selection->levels[selection->depth - 1];
 		const dwarfs_entry entry = level->next;
 
 		if (level->left == 0) {
-			survey->depth--;
+			selection->depth--;
 			continue;
 		}
 		level->next.number++;
 		level->left--;
-		take(survey, entry);
+		select_entry(selection, entry);
 	}
 }
 
-static void name_unmatched(const struct job *job)
+static void warn_unmatched(const struct job *job)
 {
 	const char *text;
 	size_t next = 0;
@@ -199,21 +201,21 @@ static void name_unmatched(const struct job *job)
 		       "pattern '%s' matches nothing", text);
 }
 
-int dw_survey(struct job *job, dwarfs_error **err)
+int dw_select_entries(struct job *job, dwarfs_error **err)
 {
-	struct survey survey = {
+	struct entry_selection selection = {
 		.job = job,
-		.wants_path = !dw_patterns_are_none(job->extract->patterns),
+		.has_patterns = !dw_patterns_are_none(job->extract->patterns),
 	};
 	int ret = dw_progress_enter(&job->progress, DWARFS_PHASE_SCAN, err);
 
 	if (ret < 0)
 		return ret;
 	dw_patterns_start(job->extract->patterns);
-	take_all(&survey);
-	survey_release(&survey);
-	if (dw_job_goes_on(job))
-		name_unmatched(job);
+	select_all(&selection);
+	entry_selection_release(&selection);
+	if (dw_job_continues(job))
+		warn_unmatched(job);
 	if (job->plan.dir_count > 0)
 		return dw_plan_sort(&job->plan, err);
 	/* Nothing can be made without a root. */
