@@ -9,7 +9,7 @@
 
 #include "base/context.h"
 #include "extract/job.h"
-#include "pool/crew.h"
+#include "pool/thread_group.h"
 
 /* Entries that a thread takes at a time. */
 #define RUN 32
@@ -209,9 +209,9 @@ static void tick_loop(void *user)
 
 int dw_job_each(struct job *job, size_t count, job_fn fn, dwarfs_error **err)
 {
-	static const struct crew_ops ops = { .work = run_loop, .look = tick_loop };
+	static const struct thread_group_ops ops = { .run = run_loop, .poll = tick_loop };
 	struct job_loop loop = { .job = job, .fn = fn, .count = count };
 	uint32_t threads = count < FEW || job->worker_count == 1 ? 0 : job->worker_count;
 
-	return dw_crew_run(&ops, &loop, threads, err);
+	return dw_thread_group_run(&ops, &loop, threads, err);
 }

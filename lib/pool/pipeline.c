@@ -14,7 +14,7 @@ int dw_pipeline_init(struct pipeline *pipeline, const struct pool_ops *ops, void
 	atomic_init(&pipeline->stop, false);
 	pipeline->progress = progress;
 	pipeline->limit = limit;
-	pipeline->under_way = 0;
+	pipeline->in_flight = 0;
 	pipeline->pool = NULL;
 	pipeline->refresh = NULL;
 	return dw_pool_new(ops, shared, workers, limit, &pipeline->pool, err);
@@ -34,7 +34,7 @@ bool dw_pipeline_stopped(struct pipeline *pipeline)
 }
 
 /* Takes results until then. */
-int dw_pipeline_wait(struct pipeline *pipeline, uint32_t under_way, dwarfs_error **err)
+int dw_pipeline_wait(struct pipeline *pipeline, uint32_t in_flight, dwarfs_error **err)
 {
 	int ret;
 
@@ -45,7 +45,7 @@ int dw_pipeline_wait(struct pipeline *pipeline, uint32_t under_way, dwarfs_error
 			pipeline->refresh(pipeline->refresh_user);
 		if ((ret = dw_progress_tick(pipeline->progress, err)) < 0)
 			return ret;
-		if (pipeline->under_way <= under_way)
+		if (pipeline->in_flight <= in_flight)
 			return 0;
 		dw_pool_wait(pipeline->pool, WAIT_NS);
 	}
@@ -55,7 +55,7 @@ int dw_pipeline_submit(struct pipeline *pipeline, void *job, dwarfs_error **err)
 {
 	int ret;
 
-	pipeline->under_way++; /* before its result can be taken */
+	pipeline->in_flight++; /* before its result can be taken */
 	if ((ret = dw_pool_submit(pipeline->pool, job, err)) < 0)
 		return ret;
 	return dw_pipeline_wait(pipeline, pipeline->limit - 1, err);

@@ -18,7 +18,7 @@ struct pipeline {
 	struct pool *pool;
 	struct dwarfs_progress *progress;
 	uint32_t limit;	    /* maximum number of jobs in flight */
-	uint32_t under_way; /* submitted, not yet taken */
+	uint32_t in_flight; /* submitted, not yet taken */
 	atomic_bool stop;   /* checked by long jobs */
 
 	/* Called before the progress is shown; may be NULL. */
@@ -33,13 +33,13 @@ int dw_pipeline_init(struct pipeline *pipeline, const struct pool_ops *ops, void
 void dw_pipeline_free(struct pipeline *pipeline);
 static inline void dw_pipeline_taken(struct pipeline *pipeline)
 {
-	pipeline->under_way--;
+	pipeline->in_flight--;
 }
 
 /* Submit a job, which the pool owns from now on, also on failure. */
 int dw_pipeline_submit(struct pipeline *pipeline, void *job, dwarfs_error **err);
 /* Wait until at most this number of jobs is in flight. */
-int dw_pipeline_wait(struct pipeline *pipeline, uint32_t under_way, dwarfs_error **err);
+int dw_pipeline_wait(struct pipeline *pipeline, uint32_t in_flight, dwarfs_error **err);
 int dw_pipeline_finish(struct pipeline *pipeline, dwarfs_error **err);
 
 /* For long jobs: true when the result is no longer needed. */

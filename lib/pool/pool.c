@@ -45,7 +45,7 @@ struct pool {
 	uint64_t taken, started, submitted;
 	uint32_t running;
 	bool halted; /* a job has failed: start no others */
-	bool leaving;
+	bool stopping;
 };
 
 static struct pool_slot *slot_at(struct pool *pool, uint64_t position)
@@ -89,14 +89,14 @@ static bool is_at_limit(const struct pool *pool)
 /* Wait for a job to start; NULL when the thread shall end. Called with the lock. */
 static struct pool_slot *next_slot(struct pool *pool)
 {
-	while (!pool->leaving && !(is_job_waiting(pool) && !is_at_limit(pool))) {
+	while (!pool->stopping && !(is_job_waiting(pool) && !is_at_limit(pool))) {
 		if (is_job_waiting(pool))
 			dw_condition_wait(&pool->work, &pool->lock,
 					  dw_time_from_now(LIMIT_CHECK_NS));
 		else
 			pthread_cond_wait(&pool->work, &pool->lock);
 	}
-	if (pool->leaving)
+	if (pool->stopping)
 		return NULL;
 	pool->running++;
 	pool->started++;
@@ -186,7 +186,7 @@ static int report_first_error(struct pool *pool, dwarfs_error **err)
 }
 
 /* Deliver the result of a job, unless the pool has failed; free the job. */
-static void hand_back(struct pool *pool, void *job, int ret, dwarfs_error *error)
+static void deliver_result(struct pool *pool, void *job, int ret, dwarfs_error *error)
 {
 	if (ret == 0 && !pool->failed && pool->ops->done)
 		ret = pool->ops->done(pool->shared, job, &error);
@@ -219,7 +219,7 @@ static bool take_oldest(struct pool *pool, bool wait)
 	if (pool->started < pool->taken)
 		pool->started = pool->taken;
 	pthread_mutex_unlock(&pool->lock);
-	hand_back(pool, copy.job, copy.ret, copy.error);
+	deliver_result(pool, copy.job, copy.ret, copy.error);
 	pthread_mutex_lock(&pool->lock);
 	if (pool->failed)
 		pool->halted = true;
@@ -241,7 +241,7 @@ static void run_inline(struct pool *pool, void *job)
 	int ret = run_pool_job(pool, &pool->inline_worker, &pool->has_inline_worker, job,
 			       &error);
 
-	hand_back(pool, job, ret, error);
+	deliver_result(pool, job, ret, error);
 }
 
 static void enqueue_job(struct pool *pool, void *job)
@@ -344,7 +344,7 @@ void dw_pool_limit_running(struct pool *pool, const _Atomic uint32_t *limit)
 static void stop_pool_threads(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	pool->leaving = true;
+	pool->stopping = true;
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
 	dw_threads_join(&pool->threads);

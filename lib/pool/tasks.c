@@ -17,7 +17,7 @@ struct tasks {
 	uint32_t offered;	 /* number of tasks on it */
 	uint32_t idle;		 /* threads that wait for tasks */
 	bool is_awaited;	 /* a thread waits for progress */
-	bool leaving;
+	bool stopping;
 };
 
 /* Waking a thread takes longer than a short task: only for several. */
@@ -51,7 +51,7 @@ static void *task_thread(void *argument)
 	struct tasks *tasks = argument;
 
 	pthread_mutex_lock(&tasks->lock);
-	while (!tasks->leaving) {
+	while (!tasks->stopping) {
 		struct task *task = tasks->top;
 
 		if (!task) {
@@ -157,7 +157,7 @@ void dw_tasks_free(struct tasks *tasks)
 	if (!tasks)
 		return;
 	pthread_mutex_lock(&tasks->lock);
-	tasks->leaving = true;
+	tasks->stopping = true;
 	pthread_cond_broadcast(&tasks->work);
 	pthread_mutex_unlock(&tasks->lock);
 	dw_threads_join(&tasks->threads);

@@ -12,7 +12,7 @@
  * decompressed once, as far as its files need it, into its own memory.
  */
 #include "base/progress.h"
-#include "pool/crew.h"
+#include "pool/thread_group.h"
 #include "pool/threads.h"
 #include "read/bulk/file_list.h"
 #include "read/bulk/whole_block.h"
@@ -439,8 +439,8 @@ static void cannot_read(struct target *target, const dwarfs_error *why, void *us
 static int read_all_targets(struct parallel *parallel, const dwarfs_inode *inodes,
 			    size_t count, uint32_t more, dwarfs_error **err)
 {
-	static const struct crew_ops ops = { .work = parallel_thread,
-					     .look = tick_parallel };
+	static const struct thread_group_ops ops = { .run = parallel_thread,
+						     .poll = tick_parallel };
 	uint32_t workers = dw_context_workers(parallel->image->context);
 	int ret;
 
@@ -454,8 +454,9 @@ static int read_all_targets(struct parallel *parallel, const dwarfs_inode *inode
 	parallel->progress.items_total = parallel->files.count;
 	for (size_t i = 0; i < parallel->files.count; i++)
 		parallel->progress.bytes_total += parallel->files.list[i].bytes;
-	if ((ret = dw_crew_run(&ops, parallel,
-			       workers + (more < MOST_MORE ? more : MOST_MORE), err)) < 0)
+	if ((ret = dw_thread_group_run(&ops, parallel,
+				       workers + (more < MOST_MORE ? more : MOST_MORE),
+				       err)) < 0)
 		return ret;
 	return parallel->code < 0 ? dw_error_copy(err, parallel->code, parallel->why) : 0;
 }

@@ -148,12 +148,12 @@ static uint64_t blocks_bytes(const struct plan *plan)
 {
 	const struct budget *budget = &plan->budget;
 	uint64_t packing = budget->workers > 0 ? budget->workers : 1;
-	uint64_t under_way = packing + budget->waiting;
+	uint64_t in_flight = packing + budget->waiting;
 	uint64_t kept = (budget->window_bytes >> plan->block_bits) + 1;
 
 	/* Blocks in progress are among those in the window; one more is being filled. */
-	return bytes_of_blocks(plan, max_of(kept, under_way) + 1) +
-	       bytes_of_blocks(plan, under_way) +
+	return bytes_of_blocks(plan, max_of(kept, in_flight) + 1) +
+	       bytes_of_blocks(plan, in_flight) +
 	       packing * (codec_bytes(plan) + REST_PER_WORKER);
 }
 

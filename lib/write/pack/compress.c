@@ -223,15 +223,15 @@ static void show_packing_progress(struct dwarfs_progress *progress, void *user)
 {
 	struct compressor *compressor = user;
 	uint64_t packed = atomic_load_explicit(&compressor->packed, memory_order_relaxed);
-	uint64_t under_way = compressor->given_bytes - compressor->written_bytes;
+	uint64_t in_flight = compressor->given_bytes - compressor->written_bytes;
 	uint64_t input = compressor->written_input;
 
 	if (packed > compressor->given_bytes)
 		packed = compressor->given_bytes;
-	if (under_way > 0 && packed > compressor->written_bytes)
+	if (in_flight > 0 && packed > compressor->written_bytes)
 		input += (uint64_t)((double)(compressor->given_input - input) *
 				    (double)(packed - compressor->written_bytes) /
-				    (double)under_way);
+				    (double)in_flight);
 	if (input > progress->bytes_done)
 		progress->bytes_done = input;
 	progress->work_done = packed;
@@ -273,7 +273,7 @@ int dw_compressor_new(struct section_writer *sections, const struct budget *budg
 	};
 	auto_compressor struct compressor *compressor = dw_calloc(1, sizeof(*compressor));
 	struct build_run *run = sections->run;
-	uint32_t under_way = budget->workers + budget->waiting;
+	uint32_t in_flight = budget->workers + budget->waiting;
 	int ret;
 
 	if (!compressor)
@@ -282,7 +282,7 @@ int dw_compressor_new(struct section_writer *sections, const struct budget *budg
 	compressor->streams = streams;
 	compressor->has_threads = budget->workers > 0;
 	if ((ret = dw_pipeline_init(&compressor->pipeline, &ops, compressor,
-				    budget->workers, under_way ? under_way : 1,
+				    budget->workers, in_flight ? in_flight : 1,
 				    &run->progress, err)) < 0)
 		return ret;
 	dw_pool_limit_running(compressor->pipeline.pool,
@@ -410,7 +410,7 @@ static struct block_job *take_job(struct compressor *compressor)
 /* The number of the section of a block that is submitted. */
 static uint32_t section_number(struct compressor *compressor, uint32_t block)
 {
-	if (compressor->pipeline.under_way == 0) /* all before it are written */
+	if (compressor->pipeline.in_flight == 0) /* all before it are written */
 		compressor->others = (uint32_t)compressor->sections->count - block;
 	return block + compressor->others;
 }
@@ -423,7 +423,7 @@ int dw_compressor_await_copies(struct compressor *compressor, uint64_t bytes,
 	while (ret == 0 && compressor->copied_bytes > 0 &&
 	       compressor->copied_bytes + bytes > COPIED_BYTES)
 		ret = dw_pipeline_wait(&compressor->pipeline,
-				       compressor->pipeline.under_way - 1, err);
+				       compressor->pipeline.in_flight - 1, err);
 	return ret;
 }
 
