@@ -220,7 +220,7 @@ struct build_run {
 	dwarfs_sink *output;
 	uint64_t base_bytes; /* memory before the run that counts for the limit */
 	struct excess excess;
-	bool is_rehearsal; /* files that change are not reported, files in memory stay there */
+	bool is_trial; /* files that change are not reported, files in memory stay there */
 	const struct budget *budget;
 	struct sources *sources;   /* made by dw_inspect(); freed with the run */
 	struct digests *digests;   /* NULL: the image gets none */

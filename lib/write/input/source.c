@@ -172,7 +172,7 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 	if (kept && kept->slab) {
 		source->kept =
 			(struct span){ kept->slab->data + kept->offset, kept->size };
-		if (!run->is_rehearsal)
+		if (!run->is_trial)
 			source->slab = dw_steal(kept->slab);
 		return 0;
 	}

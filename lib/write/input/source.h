@@ -55,7 +55,7 @@ int dw_source_next_data(struct source *source, uint64_t from, uint64_t end,
  * or a negative errno value. */
 int dw_source_is_unchanged(const struct source *source);
 
-/* End reading. Kept bytes are freed, as each contents is stored once, but not in a rehearsal. */
+/* End reading. Kept bytes are freed, as each contents is stored once, but not in a trial of an order. */
 void dw_source_end(struct source *source);
 
 /*

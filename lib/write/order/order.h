@@ -104,8 +104,9 @@ int dw_order_directories(const struct tree *tree, uint32_t **numbers_out,
  * group has at most max_bytes, takes the position of its first member, and keeps the order
  * of its members.
  */
-int dw_order_resemble(const struct order_input *input, unsigned band, uint64_t max_bytes,
-		      uint32_t *numbers, size_t count, dwarfs_error **err);
+int dw_order_group_similar(const struct order_input *input, unsigned band,
+			   uint64_t max_bytes, uint32_t *numbers, size_t count,
+			   dwarfs_error **err);
 
 /* -- fingerprints, on a worker while a file is read --------------------------------- */
 

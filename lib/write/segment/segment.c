@@ -268,7 +268,7 @@ static bool complain(struct segmenter *segmenter, const struct storing *storing,
 	bool is_known = content->differs;
 
 	content->differs = storing->errnum || storing->ended || unchanged != 1;
-	if (!content->differs || is_known || segmenter->run->is_rehearsal)
+	if (!content->differs || is_known || segmenter->run->is_trial)
 		return content->differs;
 	if (storing->errnum)
 		dw_build_complain(segmenter->run, path, storing->errnum, "cannot read",
@@ -355,7 +355,7 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	    (ret = dw_digests_set_hashed(storing.digests, fragment->content, err)) < 0)
 		return ret;
 	*differs_out = complain(segmenter, &storing, unchanged);
-	if (segmenter->run->is_rehearsal)
+	if (segmenter->run->is_trial)
 		fragment->size = end - fragment->offset;
 	if (*differs_out) /* what could not be read is dealt with, too */
 		segmenter->filler.input_bytes = end_of_input;
@@ -394,7 +394,7 @@ static int store_all(struct segmenter *segmenter, dwarfs_error **err)
 		     (ret = dw_gatherer_turn(segmenter->gatherer, i, err)) < 0) ||
 		    (ret = store_fragment(segmenter, in->numbers[i], &differs, err)) < 0)
 			return ret;
-		if (differs && segmenter->run->is_rehearsal)
+		if (differs && segmenter->run->is_trial)
 			return 0;
 		if (differs &&
 		    (ret = part_from(segmenter, segmenter->contents->list[content].inode,

@@ -96,8 +96,9 @@ static void any_fingerprints_are_sorted_quickly(void **state)
 		for (size_t i = 0; orders[i]; i++)
 			order_tree_sort(place, orders[i]);
 		for (unsigned band = 2; band <= 4; band += 2)
-			assert_int_equal(dw_order_resemble(&input, band, UINT64_MAX,
-							   place->numbers, MANY, NULL),
+			assert_int_equal(dw_order_group_similar(&input, band, UINT64_MAX,
+								place->numbers, MANY,
+								NULL),
 					 0);
 		memset(seen, 0, MANY);
 		for (size_t i = 0; i < MANY; i++)

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/auto: choose among several orders by the forecast of auction.c, and where it
- * does not tell them apart by packing in trial.c.
+ * write/order/auto/auto: choose among several orders by the forecast of candidates.c, and by
+ * packing in trial.c where their forecasts are nearly equal.
  */
 #include <string.h>
 
 #include "base/context.h"
 #include "codec/encode/encode.h"
 #include "write/budget/budget.h"
-#include "write/order/auto/auction.h"
+#include "write/order/auto/candidates.h"
 #include "write/order/auto/file_heads.h"
-#include "write/order/auto/finalists.h"
 #include "write/order/auto/interleave.h"
+#include "write/order/auto/trial_selection.h"
 #include "write/order/auto/trial.h"
 
 #define MAX_CANDIDATES 8
 
-struct candidates {
+struct candidate_list {
 	struct candidate list[MAX_CANDIDATES];
 	size_t count;
 };
 
-static void free_candidates(struct candidates *candidates)
+static void free_candidates(struct candidate_list *candidates)
 {
 	for (size_t i = 0; i < candidates->count; i++)
 		dw_free(candidates->list[i].numbers);
 }
 
 /* Add a candidate as a copy, unless there is the same already. */
-static int add(struct candidates *candidates, const char *name, enum candidate_kind kind,
-	       const uint32_t *numbers, size_t count, dwarfs_error **err)
+static int add_candidate(struct candidate_list *candidates, const char *name,
+			 enum candidate_kind kind, const uint32_t *numbers, size_t count,
+			 dwarfs_error **err)
 {
 	uint32_t *copy;
 
@@ -45,10 +46,10 @@ static int add(struct candidates *candidates, const char *name, enum candidate_k
 	return 0;
 }
 
-/* With files that are alike brought together, as far as they fit into a block. */
-static int add_resembling(const struct order_input *input, struct candidates *candidates,
-			  const uint32_t *by_path, uint32_t *copy, size_t count,
-			  dwarfs_error **err)
+/* By path, with similar files grouped, at most a block of them. */
+static int add_resembling(const struct order_input *input,
+			  struct candidate_list *candidates, const uint32_t *by_path,
+			  uint32_t *copy, size_t count, dwarfs_error **err)
 {
 	static const struct {
 		const char *name;
@@ -61,19 +62,21 @@ static int add_resembling(const struct order_input *input, struct candidates *ca
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		memcpy(copy, by_path, count * sizeof(*copy));
-		if ((ret = dw_order_resemble(input, kinds[i].band, input->block_bytes,
-					     copy, count, err)) < 0 ||
-		    (ret = add(candidates, kinds[i].name, CANDIDATE_BY_PATH, copy, count,
-			       err)) < 0)
+		if ((ret = dw_order_group_similar(input, kinds[i].band,
+						  input->block_bytes, copy, count, err)) <
+			    0 ||
+		    (ret = add_candidate(candidates, kinds[i].name, CANDIDATE_BY_PATH,
+					 copy, count, err)) < 0)
 			return ret;
 	}
 	return 0;
 }
 
-/* With directories taken as one that contain the same names: with alike contents, and with any. */
-static int add_siblings(const struct order_input *input, struct candidates *candidates,
-			const uint32_t *by_path, uint32_t *copy, size_t count,
-			dwarfs_error **err)
+/* With sibling directories merged that contain the same names, once only if their contents are
+ * similar, once always. */
+static int add_siblings(const struct order_input *input,
+			struct candidate_list *candidates, const uint32_t *by_path,
+			uint32_t *copy, size_t count, dwarfs_error **err)
 {
 	static const struct {
 		const char *name;
@@ -90,17 +93,18 @@ static int add_siblings(const struct order_input *input, struct candidates *cand
 		memcpy(copy, by_path, count * sizeof(*copy));
 		if ((ret = dw_order_sibling_ranks(input, i == 1, &ranks, err)) < 0 ||
 		    (ret = dw_order_by_rank(input, ranks, copy, count, err)) < 0 ||
-		    (ret = add(candidates, kinds[i].name, kinds[i].kind, copy, count,
-			       err)) < 0)
+		    (ret = add_candidate(candidates, kinds[i].name, kinds[i].kind, copy,
+					 count, err)) < 0)
 			return ret;
 	}
 	return 0;
 }
 
 /* An order that needs fingerprints of the beginnings of files. */
-static int add_by_heads(const struct order_input *input, struct candidates *candidates,
-			enum candidate_kind kind, const uint32_t *by_path, uint32_t *copy,
-			size_t count, dwarfs_error **err)
+static int add_by_heads(const struct order_input *input,
+			struct candidate_list *candidates, enum candidate_kind kind,
+			const uint32_t *by_path, uint32_t *copy, size_t count,
+			dwarfs_error **err)
 {
 	const char *name = kind == CANDIDATE_BY_NILSIMSA ? "nilsimsa" : "similarity";
 	struct order_spec spec;
@@ -114,10 +118,10 @@ static int add_by_heads(const struct order_input *input, struct candidates *cand
 	    (ret = dw_order_by_heads(input, &spec, copy, count, &is_sorted, err)) < 0 ||
 	    !is_sorted)
 		return ret;
-	return add(candidates, name, kind, copy, count, err);
+	return add_candidate(candidates, name, kind, copy, count, err);
 }
 
-static int add_revpath(const struct order_input *input, struct candidates *candidates,
+static int add_revpath(const struct order_input *input, struct candidate_list *candidates,
 		       const uint32_t *by_path, uint32_t *copy, size_t count,
 		       dwarfs_error **err)
 {
@@ -126,11 +130,12 @@ static int add_revpath(const struct order_input *input, struct candidates *candi
 	memcpy(copy, by_path, count * sizeof(*copy));
 	if ((ret = dw_order_revpath.sort(input, copy, count, err)) < 0)
 		return ret;
-	return add(candidates, "revpath", CANDIDATE_BY_REVPATH, copy, count, err);
+	return add_candidate(candidates, "revpath", CANDIDATE_BY_REVPATH, copy, count,
+			     err);
 }
 
 /* The orders that a user may name. */
-static int add_named(const struct order_input *input, struct candidates *candidates,
+static int add_named(const struct order_input *input, struct candidate_list *candidates,
 		     const uint32_t *by_path, uint32_t *copy, size_t count,
 		     dwarfs_error **err)
 {
@@ -145,7 +150,7 @@ static int add_named(const struct order_input *input, struct candidates *candida
 }
 
 /* From the one that reads best on. The first is by path, and stays in numbers. */
-static int add_all(const struct order_input *input, struct candidates *candidates,
+static int add_all(const struct order_input *input, struct candidate_list *candidates,
 		   uint32_t *numbers, size_t count, dwarfs_error **err)
 {
 	auto_free uint32_t *copy = dw_calloc(count, sizeof(*copy));
@@ -154,7 +159,8 @@ static int add_all(const struct order_input *input, struct candidates *candidate
 	if (!copy)
 		return dw_fail_nomem(err);
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
-	    (ret = add(candidates, "path", CANDIDATE_BY_PATH, numbers, count, err)) < 0 ||
+	    (ret = add_candidate(candidates, "path", CANDIDATE_BY_PATH, numbers, count,
+				 err)) < 0 ||
 	    (ret = add_resembling(input, candidates, numbers, copy, count, err)) < 0 ||
 	    (ret = add_siblings(input, candidates, numbers, copy, count, err)) < 0)
 		return ret;
@@ -163,8 +169,9 @@ static int add_all(const struct order_input *input, struct candidates *candidate
 
 /* Add the orders that are of use within the reach of a codec; without a slow one, those that need
  * no fingerprints. The first stays in numbers. */
-static int add_near(const struct order_input *input, struct candidates *candidates,
-		    uint32_t *numbers, size_t count, dwarfs_error **err)
+static int add_within_reach(const struct order_input *input,
+			    struct candidate_list *candidates, uint32_t *numbers,
+			    size_t count, dwarfs_error **err)
 {
 	auto_free uint32_t *copy = dw_calloc(count, sizeof(*copy));
 	int ret;
@@ -172,18 +179,19 @@ static int add_near(const struct order_input *input, struct candidates *candidat
 	if (!copy)
 		return dw_fail_nomem(err);
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
-	    (ret = add(candidates, "path", CANDIDATE_BY_PATH, numbers, count, err)) < 0)
+	    (ret = add_candidate(candidates, "path", CANDIDATE_BY_PATH, numbers, count,
+				 err)) < 0)
 		return ret;
 	if (input->speed != CODEC_SLOW)
 		return add_revpath(input, candidates, numbers, copy, count, err);
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
-static void choose(const struct order_input *input, const struct candidate *winner,
+static void choose(const struct order_input *input, const struct candidate *chosen,
 		   uint32_t *numbers, size_t count)
 {
-	dw_log(input->run->context, DWARFS_LOG_VERBOSE, "order: %s", winner->name);
-	memcpy(numbers, winner->numbers, count * sizeof(*numbers));
+	dw_log(input->run->context, DWARFS_LOG_VERBOSE, "order: %s", chosen->name);
+	memcpy(numbers, chosen->numbers, count * sizeof(*numbers));
 }
 
 /* Of a stream, at most. */
@@ -234,61 +242,63 @@ static const char *trial_codec(const struct order_input *input)
 }
 
 /* Within reach of the codec no repeated bytes are lost in any order. */
-static int sort_near(const struct order_input *input, uint32_t *numbers, size_t count,
-		     uint64_t bytes, dwarfs_error **err)
+static int sort_within_reach(const struct order_input *input, uint32_t *numbers,
+			     size_t count, uint64_t bytes, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_candidates))) struct candidates candidates = { 0 };
-	size_t winner = 0, tried;
+	__attribute__((
+		cleanup(free_candidates))) struct candidate_list candidates = { 0 };
+	size_t chosen = 0, tried;
 	int ret;
 
 	if (!is_worth_a_trial(input, (double)bytes, bytes))
 		return dw_order_path.sort(input, numbers, count, err);
-	if ((ret = add_near(input, &candidates, numbers, count, err)) < 0)
+	if ((ret = add_within_reach(input, &candidates, numbers, count, err)) < 0)
 		return ret;
 	if (candidates.count < 2)
 		return 0;
 	tried = max_trials(input) < candidates.count ? max_trials(input)
 						     : candidates.count;
 	if ((ret = dw_trial(input, trial_codec(input), candidates.list, tried, count,
-			    &winner, err)) < 0)
+			    &chosen, err)) < 0)
 		return ret;
-	choose(input, &candidates.list[winner], numbers, count);
+	choose(input, &candidates.list[chosen], numbers, count);
 	return 0;
 }
 
 /* Forecasts are some percent wrong: where they are close to each other, packing decides. */
-static int try_finalists(const struct order_input *input,
-			 const struct candidates *candidates, size_t count,
-			 uint64_t bytes, size_t *winner, dwarfs_error **err)
+static int try_similar_forecasts(const struct order_input *input,
+				 const struct candidate_list *candidates, size_t count,
+				 uint64_t bytes, size_t *chosen, dwarfs_error **err)
 {
-	size_t finalists[CANDIDATE_KINDS], best = 0;
+	size_t selected[CANDIDATE_KINDS], best = 0;
 	struct candidate tried[TRIAL_MAX_CANDIDATES];
 	size_t tried_count;
 	int ret;
 
-	if (!is_worth_a_trial(input, candidates->list[*winner].kept, bytes))
+	if (!is_worth_a_trial(input, candidates->list[*chosen].kept, bytes))
 		return 0;
-	tried_count = dw_find_finalists(candidates->list, candidates->count, *winner,
-					max_trials(input), finalists);
+	tried_count = dw_select_for_trial(candidates->list, candidates->count, *chosen,
+					  max_trials(input), selected);
 	if (tried_count < 2)
 		return 0;
 	for (size_t i = 0; i < tried_count; i++) {
-		tried[i] = candidates->list[finalists[i]];
-		if (finalists[i] == *winner)
+		tried[i] = candidates->list[selected[i]];
+		if (selected[i] == *chosen)
 			best = i;
 	}
 	ret = dw_trial(input, trial_codec(input), tried, tried_count, count, &best, err);
 	if (ret == 0)
-		*winner = finalists[best];
+		*chosen = selected[best];
 	return ret;
 }
 
 static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
 		dwarfs_error **err)
 {
-	__attribute__((cleanup(free_candidates))) struct candidates candidates = { 0 };
+	__attribute__((
+		cleanup(free_candidates))) struct candidate_list candidates = { 0 };
 	uint64_t bytes = dw_fragments_bytes(input->contents, numbers, count);
-	size_t winner;
+	size_t chosen;
 	int ret;
 
 	if (count == 0)
@@ -297,16 +307,17 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	if (count < 3 || input->reach_bytes == 0 || input->run->options->input.hollow)
 		return dw_order_path.sort(input, numbers, count, err);
 	if (bytes <= input->reach_bytes)
-		return sort_near(input, numbers, count, bytes, err);
+		return sort_within_reach(input, numbers, count, bytes, err);
 	if ((ret = add_all(input, &candidates, numbers, count, err)) < 0)
 		return ret;
 	if (candidates.count < 2)
 		return 0;
-	if ((ret = dw_auction(input, candidates.list, candidates.count, count, &winner,
-			      err)) < 0 ||
-	    (ret = try_finalists(input, &candidates, count, bytes, &winner, err)) < 0)
+	if ((ret = dw_candidates_choose(input, candidates.list, candidates.count, count,
+					&chosen, err)) < 0 ||
+	    (ret = try_similar_forecasts(input, &candidates, count, bytes, &chosen,
+					 err)) < 0)
 		return ret;
-	choose(input, &candidates.list[winner], numbers, count);
+	choose(input, &candidates.list[chosen], numbers, count);
 	return 0;
 }
 

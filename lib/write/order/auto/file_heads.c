@@ -8,7 +8,7 @@
  * where packing takes much longer than that.
  */
 #include "write/order/auto/file_heads.h"
-#include "write/order/auto/read_ahead.h"
+#include "write/order/auto/fragment_reader.h"
 
 #define HEAD_BYTES     ((uint64_t)256 << 10)
 #define MOST_BYTES     ((uint64_t)1 << 40) /* of a file, where packing is slow */
@@ -16,18 +16,18 @@
 #define MAX_READ_BYTES ((uint64_t)1 << 30)
 
 /* Choose how much of each fragment is read; false when there are too many. */
-static bool choose_head(struct reading *reading, const uint32_t *numbers, size_t count)
+static bool choose_head(struct fragment_reader *reader, const uint32_t *numbers,
+			size_t count)
 {
-	reading->head_bytes =
-		reading->input->speed == CODEC_SLOW ? MOST_BYTES : HEAD_BYTES;
-	while (reading->head_bytes >= MIN_HEAD_BYTES &&
-	       dw_reading_total(reading, numbers, count) > MAX_READ_BYTES)
-		reading->head_bytes /= 2;
-	return reading->head_bytes >= MIN_HEAD_BYTES;
+	reader->head_bytes = reader->input->speed == CODEC_SLOW ? MOST_BYTES : HEAD_BYTES;
+	while (reader->head_bytes >= MIN_HEAD_BYTES &&
+	       dw_fragment_reader_total(reader, numbers, count) > MAX_READ_BYTES)
+		reader->head_bytes /= 2;
+	return reader->head_bytes >= MIN_HEAD_BYTES;
 }
 
 /* Contents in several fragments are known by the last of them. */
-static int make_prints(struct reading *reading, enum fingerprint_kind kind,
+static int make_prints(struct fragment_reader *reader, enum fingerprint_kind kind,
 		       const uint32_t *numbers, size_t count, struct fingerprint *prints,
 		       dwarfs_error **err)
 {
@@ -38,10 +38,11 @@ static int make_prints(struct reading *reading, enum fingerprint_kind kind,
 		size_t size;
 
 		dw_fingerprint_begin(maker, kind);
-		dw_reading_begin(reading, numbers[i]);
-		while ((ret = dw_reading_next(reading, &size, err)) == 0 && size > 0)
-			dw_fingerprint_update(maker, reading->bytes, size);
-		dw_fingerprint_finish(maker, &prints[reading->fragment->content]);
+		dw_fragment_reader_begin(reader, numbers[i]);
+		while ((ret = dw_fragment_reader_next(reader, &size, err)) == 0 &&
+		       size > 0)
+			dw_fingerprint_update(maker, reader->bytes, size);
+		dw_fingerprint_finish(maker, &prints[reader->fragment->content]);
 	}
 	return ret;
 }
@@ -50,20 +51,21 @@ int dw_order_by_heads(const struct order_input *input, const struct order_spec *
 		      uint32_t *numbers, size_t count, bool *sorted_out,
 		      dwarfs_error **err)
 {
-	__attribute__((cleanup(dw_reading_free))) struct reading reading = { 0 };
+	__attribute__((
+		cleanup(dw_fragment_reader_free))) struct fragment_reader reader = { 0 };
 	struct contents contents = *input->contents;
 	struct order_input with_prints = *input;
 	auto_free struct fingerprint *prints = NULL;
 	int ret;
 
 	*sorted_out = false;
-	if ((ret = dw_reading_init(&reading, input, err)) < 0)
+	if ((ret = dw_fragment_reader_init(&reader, input, err)) < 0)
 		return ret;
-	if (!choose_head(&reading, numbers, count))
+	if (!choose_head(&reader, numbers, count))
 		return 0;
 	if (!(prints = dw_calloc(contents.count, sizeof(*prints))))
 		return dw_fail_nomem(err);
-	if ((ret = make_prints(&reading, spec->ops->fingerprint, numbers, count, prints,
+	if ((ret = make_prints(&reader, spec->ops->fingerprint, numbers, count, prints,
 			       err)) < 0)
 		return ret;
 	contents.fingerprints = prints;

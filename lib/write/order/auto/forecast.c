@@ -11,7 +11,7 @@
 #define UNIT_BYTES 32
 #define NOWHERE	   UINT32_MAX
 
-struct going {
+struct forecast_state {
 	const struct sketch *sketch;
 	uint32_t *last[SHINGLE_LENGTHS]; /* place of each shingle, by its number */
 	double place;			 /* bytes kept so far */
@@ -21,71 +21,72 @@ struct going {
 	struct forecast *forecast;
 };
 
-static void free_going(struct going *going)
+static void free_state(struct forecast_state *state)
 {
 	for (size_t i = 0; i < SHINGLE_LENGTHS; i++)
-		dw_free(going->last[i]);
+		dw_free(state->last[i]);
 }
 
-static bool is_near(const struct going *going, uint32_t last)
+static bool is_near(const struct forecast_state *state, uint32_t last)
 {
-	double place = (double)last * going->unit_bytes;
+	double place = (double)last * state->unit_bytes;
 
-	return last != NOWHERE && going->place - place <= going->codec_bytes &&
-	       (uint64_t)(place / going->block_bytes) ==
-		       (uint64_t)(going->place / going->block_bytes);
+	return last != NOWHERE && state->place - place <= state->codec_bytes &&
+	       (uint64_t)(place / state->block_bytes) ==
+		       (uint64_t)(state->place / state->block_bytes);
 }
 
 /* Whether the shingle was within reach of the codec; it is from now on. */
-static bool turn(struct going *going, const struct shingle *shingle,
-		 enum shingle_length length)
+static bool find_and_store(struct forecast_state *state, const struct shingle *shingle,
+			   enum shingle_length length)
 {
 	uint32_t id = shingle->ids[length];
 	bool near;
 
 	if (id == DW_NONE)
 		return false;
-	near = is_near(going, going->last[length][id]);
-	going->last[length][id] = (uint32_t)(going->place / going->unit_bytes);
+	near = is_near(state, state->last[length][id]);
+	state->last[length][id] = (uint32_t)(state->place / state->unit_bytes);
 	return near;
 }
 
-static void go_on(struct going *going, const struct shingle *shingle, double bytes)
+static void add_shingle(struct forecast_state *state, const struct shingle *shingle,
+			double bytes)
 {
-	struct forecast *forecast = going->forecast;
+	struct forecast *forecast = state->forecast;
 	uint32_t id = shingle->ids[SHINGLE_LONG];
 	bool medium, brief;
 
-	if (going->finds_segments && id != DW_NONE &&
-	    going->last[SHINGLE_LONG][id] != NOWHERE) {
+	if (state->finds_segments && id != DW_NONE &&
+	    state->last[SHINGLE_LONG][id] != NOWHERE) {
 		forecast->segments += bytes;
 		return;
 	}
 	if (id != DW_NONE)
-		going->last[SHINGLE_LONG][id] = 0;
-	medium = turn(going, shingle, SHINGLE_MEDIUM);
-	brief = turn(going, shingle, SHINGLE_SHORT);
+		state->last[SHINGLE_LONG][id] = 0;
+	medium = find_and_store(state, shingle, SHINGLE_MEDIUM);
+	brief = find_and_store(state, shingle, SHINGLE_SHORT);
 	*(medium  ? &forecast->medium
 	  : brief ? &forecast->brief
 		  : &forecast->fresh) += bytes;
-	going->place += bytes;
+	state->place += bytes;
 }
 
-static int new_going(struct going *going, dwarfs_error **err)
+static int init_state(struct forecast_state *state, dwarfs_error **err)
 {
 	for (size_t i = 0; i < SHINGLE_LENGTHS; i++) {
-		size_t count = going->sketch->id_counts[i];
+		size_t count = state->sketch->id_counts[i];
 
-		going->last[i] = dw_calloc(count, sizeof(*going->last[i]));
-		if (!going->last[i])
+		state->last[i] = dw_calloc(count, sizeof(*state->last[i]));
+		if (!state->last[i])
 			return dw_fail_nomem(err);
-		memset(going->last[i], 0xff, count * sizeof(*going->last[i]));
+		memset(state->last[i], 0xff, count * sizeof(*state->last[i]));
 	}
 	return 0;
 }
 
-static double unit_for(const struct order_input *input, const uint32_t *numbers,
-		       size_t count)
+static double unit_bytes_for(const struct order_input *input, const uint32_t *numbers,
+			     size_t count)
 {
 	double total = (double)dw_fragments_bytes(input->contents, numbers, count);
 	double unit = UNIT_BYTES;
@@ -99,9 +100,9 @@ int dw_forecast(const struct order_input *input, const struct sketch *sketch,
 		const uint32_t *numbers, size_t count, struct forecast *forecast_out,
 		dwarfs_error **err)
 {
-	__attribute__((cleanup(free_going))) struct going going = {
+	__attribute__((cleanup(free_state))) struct forecast_state state = {
 		.sketch = sketch,
-		.unit_bytes = unit_for(input, numbers, count),
+		.unit_bytes = unit_bytes_for(input, numbers, count),
 		.block_bytes = (double)input->block_bytes,
 		.codec_bytes = (double)input->reach_bytes,
 		.finds_segments = input->finds_segments,
@@ -110,7 +111,7 @@ int dw_forecast(const struct order_input *input, const struct sketch *sketch,
 	int ret;
 
 	*forecast_out = (struct forecast){ 0 };
-	if ((ret = new_going(&going, err)) < 0)
+	if ((ret = init_state(&state, err)) < 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
 		const struct sketch_piece *piece = &sketch->pieces[numbers[i]];
@@ -118,11 +119,11 @@ int dw_forecast(const struct order_input *input, const struct sketch *sketch,
 
 		if (piece->count == 0) {
 			forecast_out->fresh += size;
-			going.place += size;
+			state.place += size;
 		}
 		for (uint32_t j = 0; j < piece->count; j++)
-			go_on(&going, &sketch->shingles[piece->first + j],
-			      size / piece->count);
+			add_shingle(&state, &sketch->shingles[piece->first + j],
+				    size / piece->count);
 	}
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "base/context.h"
 #include "write/budget/budget.h"
 #include "write/order/auto/alike_pieces.h"
-#include "write/order/auto/auction.h"
+#include "write/order/auto/candidates.h"
 #include "write/order/auto/interleave.h"
 #include "write/order/auto/trial.h"
 
@@ -327,7 +327,7 @@ static int try_orders(const struct order_input *input, const struct division *di
 	tried[INTERLEAVED].numbers = second;
 	take_pieces(division, files, &candidates[IN_TURN], first);
 	count = take_pieces(division, files, &candidates[INTERLEAVED], second);
-	tried[INTERLEAVED].fee += TRIAL_GAIN;
+	tried[INTERLEAVED].spread_penalty += TRIAL_GAIN;
 	if (count < 2)
 		return 0;
 	return dw_trial(input, codec, tried, ORDERS, count, winner, err);
@@ -345,8 +345,8 @@ static int decide(const struct order_input *input, const struct division *divisi
 	};
 	double least = codec ? FORECAST_GAIN : FORECAST_ALONE_GAIN;
 	size_t winner = INTERLEAVED;
-	int ret = dw_auction_judge(input, sketch, candidates, ORDERS,
-				   division->piece_count, err);
+	int ret = dw_candidates_score(input, sketch, candidates, ORDERS,
+				      division->piece_count, err);
 
 	*is_better_out = false;
 	if (ret < 0 ||

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "hash/hash.h"
-#include "write/order/auto/read_ahead.h"
+#include "write/order/auto/fragment_reader.h"
 #include "write/order/auto/sketch.h"
 #include "write/order/sort.h"
 #include "write/segment/anchors.h"
@@ -36,8 +36,8 @@ void dw_sketch_free(struct sketch *sketch)
 
 /* -- reading ------------------------------------------------------------------------ */
 
-struct taking {
-	struct reading reading;
+struct sketch_reader {
+	struct fragment_reader reader;
 	struct sketch *sketch;
 	const uint32_t *numbers; /* of the fragments, in reading order */
 	size_t max_shingles;
@@ -47,10 +47,10 @@ struct taking {
 	uint32_t *places;  /* of triggers */
 };
 
-static void free_taking(struct taking *taking)
+static void free_sketch_reader(struct sketch_reader *state)
 {
-	dw_reading_free(&taking->reading);
-	dw_free(taking->places);
+	dw_fragment_reader_free(&state->reader);
+	dw_free(state->places);
 }
 
 static uint32_t hash_short(const uint8_t *at)
@@ -95,27 +95,28 @@ static uint32_t hash_at(enum shingle_length length, const uint8_t *at, size_t si
 	return hash == DW_NONE ? 0 : hash;
 }
 
-static bool is_kept(const struct taking *taking, const struct shingle *shingle)
+static bool is_shingle_kept(const struct sketch_reader *state,
+			    const struct shingle *shingle)
 {
-	return (shingle->ids[SHINGLE_SHORT] & ((UINT32_C(1) << taking->thinning) - 1)) ==
+	return (shingle->ids[SHINGLE_SHORT] & ((UINT32_C(1) << state->thinning) - 1)) ==
 	       0;
 }
 
-/* Keep half of the shingles of the first pieces, those of equal bytes alike. */
-static void thin_out(struct taking *taking, size_t piece_count)
+/* Keep half of the shingles of the first pieces, either all or none of those with equal bytes. */
+static void thin_out(struct sketch_reader *state, size_t piece_count)
 {
-	struct sketch *sketch = taking->sketch;
+	struct sketch *sketch = state->sketch;
 	size_t kept = 0;
 
-	taking->thinning++;
+	state->thinning++;
 	for (size_t i = 0; i < piece_count; i++) {
-		struct sketch_piece *piece = &sketch->pieces[taking->numbers[i]];
+		struct sketch_piece *piece = &sketch->pieces[state->numbers[i]];
 		size_t first = kept;
 
 		for (uint32_t j = 0; j < piece->count; j++) {
 			struct shingle shingle = sketch->shingles[piece->first + j];
 
-			if (is_kept(taking, &shingle))
+			if (is_shingle_kept(state, &shingle))
 				sketch->shingles[kept++] = shingle;
 		}
 		*piece = (struct sketch_piece){ (uint32_t)first,
@@ -124,81 +125,80 @@ static void thin_out(struct taking *taking, size_t piece_count)
 	sketch->count = kept;
 }
 
-static int take_bytes(struct taking *taking, size_t size, dwarfs_error **err)
+static int add_shingles(struct sketch_reader *state, size_t size, dwarfs_error **err)
 {
-	struct sketch *sketch = taking->sketch;
+	struct sketch *sketch = state->sketch;
 	size_t count;
 	int ret;
 
 	/* Data may be made such that thinning out does not help. */
-	if (taking->thinning == MAX_THINNING && sketch->count >= taking->max_shingles)
+	if (state->thinning == MAX_THINNING && sketch->count >= state->max_shingles)
 		return 0;
-	count = dw_triggers_find(taking->reading.bytes, size, taking->shift,
-				 taking->places);
+	count = dw_triggers_find(state->reader.bytes, size, state->shift, state->places);
 	ret = dw_grow(&sketch->shingles, &sketch->room, sketch->count + count, err);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
-		const uint8_t *at = taking->reading.bytes + taking->places[i];
-		size_t left = size - taking->places[i];
+		const uint8_t *at = state->reader.bytes + state->places[i];
+		size_t left = size - state->places[i];
 		struct shingle *shingle = &sketch->shingles[sketch->count];
 
 		for (enum shingle_length j = 0; j < SHINGLE_LENGTHS; j++)
 			shingle->ids[j] = hash_at(j, at, left);
 		sketch->count += shingle->ids[SHINGLE_SHORT] != DW_NONE &&
-				 is_kept(taking, shingle);
+				 is_shingle_kept(state, shingle);
 	}
 	return 0;
 }
 
 /* The shingles of the fragment at a place of numbers. */
-static int take_fragment(struct taking *taking, size_t place, dwarfs_error **err)
+static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_error **err)
 {
-	struct sketch *sketch = taking->sketch;
-	struct sketch_piece *piece = &sketch->pieces[taking->numbers[place]];
+	struct sketch *sketch = state->sketch;
+	struct sketch_piece *piece = &sketch->pieces[state->numbers[place]];
 	size_t size;
 	int ret;
 
 	piece->first = (uint32_t)sketch->count;
-	dw_reading_begin(&taking->reading, taking->numbers[place]);
-	while ((ret = dw_reading_next(&taking->reading, &size, err)) == 0 && size > 0) {
-		if ((ret = take_bytes(taking, size, err)) < 0)
+	dw_fragment_reader_begin(&state->reader, state->numbers[place]);
+	while ((ret = dw_fragment_reader_next(&state->reader, &size, err)) == 0 &&
+	       size > 0) {
+		if ((ret = add_shingles(state, size, err)) < 0)
 			return ret;
 		piece->count = (uint32_t)sketch->count - piece->first;
 		/* Data that is made for it has more triggers than others. */
-		while (sketch->count > taking->max_shingles &&
-		       taking->thinning < MAX_THINNING)
-			thin_out(taking, place + 1);
+		while (sketch->count > state->max_shingles &&
+		       state->thinning < MAX_THINNING)
+			thin_out(state, place + 1);
 	}
 	return ret;
 }
 
-static void plan(struct taking *taking, size_t count)
+static void plan_reading(struct sketch_reader *state, size_t count)
 {
-	struct reading *reading = &taking->reading;
+	struct fragment_reader *reader = &state->reader;
 	uint64_t total;
 
-	reading->head_bytes = MAX_HEAD_BYTES;
-	while ((total = dw_reading_total(reading, taking->numbers, count)) >
+	reader->head_bytes = MAX_HEAD_BYTES;
+	while ((total = dw_fragment_reader_total(reader, state->numbers, count)) >
 		       MAX_READ_BYTES &&
-	       reading->head_bytes > MIN_HEAD_BYTES)
-		reading->head_bytes /= 2;
-	taking->names = (uint32_t)(total / MAX_READ_BYTES) + 1;
-	total /= taking->names;
-	taking->shift = MIN_SHIFT;
-	while (taking->shift < MAX_SHIFT && total >> taking->shift > taking->max_shingles)
-		taking->shift++;
+	       reader->head_bytes > MIN_HEAD_BYTES)
+		reader->head_bytes /= 2;
+	state->names = (uint32_t)(total / MAX_READ_BYTES) + 1;
+	total /= state->names;
+	state->shift = MIN_SHIFT;
+	while (state->shift < MAX_SHIFT && total >> state->shift > state->max_shingles)
+		state->shift++;
 }
 
-static bool is_read(const struct taking *taking, uint32_t number)
+static bool is_read(const struct sketch_reader *state, uint32_t number)
 {
-	const struct order_input *input = taking->reading.input;
+	const struct order_input *input = state->reader.input;
 	const struct tree *tree = input->tree;
 	uint32_t entry = dw_order_entry(input, number);
 	struct span name = dw_string_set_at(&tree->names, tree->entries[entry].name);
 
-	return taking->names == 1 ||
-	       dw_xxh3_64(name.data, name.size) % taking->names == 0;
+	return state->names == 1 || dw_xxh3_64(name.data, name.size) % state->names == 0;
 }
 
 /* -- numbers ------------------------------------------------------------------------- */
@@ -235,30 +235,30 @@ static int number_shingles(struct sketch *sketch, dwarfs_error **err)
 	return 0;
 }
 
-int dw_sketch_take(const struct order_input *input, const uint32_t *numbers, size_t count,
+int dw_sketch_make(const struct order_input *input, const uint32_t *numbers, size_t count,
 		   size_t max_shingles, struct sketch *sketch, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_taking))) struct taking taking = {
+	__attribute__((cleanup(free_sketch_reader))) struct sketch_reader state = {
 		.sketch = sketch,
 		.numbers = numbers,
 		.max_shingles = max_shingles,
-		.places =
-			dw_calloc(dw_anchors_room(READING_PIECE_BYTES), sizeof(uint32_t)),
+		.places = dw_calloc(dw_anchors_room(FRAGMENT_PIECE_BYTES),
+				    sizeof(uint32_t)),
 	};
 	int ret;
 
 	*sketch = (struct sketch){ 0 };
 	sketch->pieces =
 		dw_calloc(input->contents->fragment_count, sizeof(*sketch->pieces));
-	if (!taking.places || !sketch->pieces)
+	if (!state.places || !sketch->pieces)
 		return dw_fail_nomem(err);
-	if ((ret = dw_reading_init(&taking.reading, input, err)) < 0)
+	if ((ret = dw_fragment_reader_init(&state.reader, input, err)) < 0)
 		return ret;
-	plan(&taking, count);
+	plan_reading(&state, count);
 	for (size_t i = 0; i < count; i++) {
-		if (!is_read(&taking, numbers[i]))
+		if (!is_read(&state, numbers[i]))
 			continue;
-		if ((ret = take_fragment(&taking, i, err)) < 0)
+		if ((ret = sketch_fragment(&state, i, err)) < 0)
 			return ret;
 	}
 	return number_shingles(sketch, err);

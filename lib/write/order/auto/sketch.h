@@ -5,8 +5,8 @@
  * A shingle is a run of bytes that begins at a trigger. Triggers are chosen by the bytes
  * themselves, so equal bytes have the same shingles in every file, whatever share of the
  * triggers is kept: a sketch of one part in a thousand still tells how much two files have in
- * common (Broder, "On the resemblance and containment of documents", 1997). It is taken
- * once; every order of the files can then be judged by it.
+ * common (Broder, "On the resemblance and containment of documents", 1997). It is made
+ * once, and used for the forecasts of all orders.
  */
 #ifndef DW_WRITE_ORDER_AUTO_SKETCH_H
 #define DW_WRITE_ORDER_AUTO_SKETCH_H
@@ -51,7 +51,7 @@ void dw_sketch_free(struct sketch *sketch);
  * Read fragments, or of large inputs a part of them, and take max_shingles of their shingles
  * at most. Files that cannot be read have none. Reads 4 GiB at most.
  */
-int dw_sketch_take(const struct order_input *input, const uint32_t *numbers, size_t count,
+int dw_sketch_make(const struct order_input *input, const uint32_t *numbers, size_t count,
 		   size_t max_shingles, struct sketch *sketch, dwarfs_error **err);
 
 #endif

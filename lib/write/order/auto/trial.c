@@ -2,18 +2,18 @@
 /*
  * write/order/auto/trial: which of several orders packs best, found by packing.
  *
- * The forecast of auction.c counts which repeated runs segmenter and codec find. It does not
- * count how far away they are, nor how alike the literals of one Huffman table are, and for
- * each order it is some percent wrong. So the best orders by forecast are rehearsed: segmenter
- * and compressor run as they will for the image, with a faster codec, and what they write is
- * counted and dropped. Seven releases of plotly take 7.14 MB in the order similarity and 6.83 MB
+ * The forecast of candidates.c counts which repeated runs segmenter and codec find. It does not
+ * count how far away they are, nor how similar the literals of one Huffman table are, and for
+ * each order it is some percent wrong. So the best orders by forecast are tried: segmenter and
+ * compressor run as they will for the image, with a faster codec, and their output is counted
+ * and dropped. Seven releases of plotly take 7.14 MB in the order similarity and 6.83 MB
  * by nilsimsa at level 7, and 8.54 and 8.15 MB with zstd 7, though 66 and 70 MiB are left for
  * blocks.
  *
- * A rehearsal has a run, chunks and counts of its own. It changes nothing that lasts: files in
- * memory stay there, and no file is reported. It ends at the first file that has changed; then the
- * forecast decides. It knows nothing of blocks that are taken over from images, in which the
- * segmenter will find more than here.
+ * A trial has its own run, chunks and counts, and no side effects: files in memory stay there,
+ * and no file is reported. It ends at the first file that has changed; then the forecast decides.
+ * Blocks that are kept from images are not used, so the segmenter finds less than it will for the
+ * image.
  */
 #include <inttypes.h>
 
@@ -28,8 +28,8 @@
 
 /* Of the size of a candidate that is preferred. The codec of trials for codecs of medium speed
  * tells less. */
-#define WORTH_IT	0.998
-#define WORTH_IT_MEDIUM 0.99
+#define PREFERENCE	  0.998
+#define PREFERENCE_MEDIUM 0.99
 
 /* Chunks are packed when the compressor has given back its memory, in pieces of at most so many
  * bytes, and of at most a block. */
@@ -38,7 +38,7 @@
 /* What else an entry takes of metadata that is not compressed, about. */
 #define BYTES_OF_ENTRY 10
 
-struct rehearsal {
+struct trial_run {
 	const struct order_input *input;
 	struct build_run run;
 	struct stream_settings *settings; /* by category, up to that of the stream */
@@ -50,14 +50,14 @@ struct rehearsal {
 	dwarfs_sink *output;
 };
 
-static void free_rehearsal(struct rehearsal *rehearsal)
+static void free_trial_run(struct trial_run *trial)
 {
-	dw_free(rehearsal->settings);
-	dw_free(rehearsal->totals);
-	dw_section_writer_free(&rehearsal->sections);
-	dw_block_streams_free(&rehearsal->streams);
-	dw_chunks_free(&rehearsal->chunks);
-	dwarfs_sink_free(rehearsal->output);
+	dw_free(trial->settings);
+	dw_free(trial->totals);
+	dw_section_writer_free(&trial->sections);
+	dw_block_streams_free(&trial->streams);
+	dw_chunks_free(&trial->chunks);
+	dwarfs_sink_free(trial->output);
 }
 
 static int drop_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user)
@@ -69,7 +69,7 @@ static int drop_bytes(const void *data, size_t bytes, dwarfs_error **err, void *
 	return 0;
 }
 
-/* The progress of a rehearsal gets the numbers of the run before each callback. */
+/* The progress of a trial gets the numbers of the run before each callback. */
 static void show_run(struct dwarfs_progress *progress, void *user)
 {
 	const struct dwarfs_progress *run = user;
@@ -86,33 +86,32 @@ static void show_run(struct dwarfs_progress *progress, void *user)
 }
 
 /* The stream's blocks are packed with the codec, and with nothing else. */
-static int init_rehearsal(struct rehearsal *rehearsal, const struct codec_spec *codec,
+static int init_trial_run(struct trial_run *trial, const struct codec_spec *codec,
 			  uint32_t category, dwarfs_error **err)
 {
-	struct build_run *of = rehearsal->input->run;
+	struct build_run *of = trial->input->run;
 	struct stream_settings *settings = dw_calloc(category + 1, sizeof(*settings));
 	int ret;
 
-	rehearsal->settings = settings;
-	rehearsal->totals = dw_calloc(category + 1, sizeof(*rehearsal->totals));
-	if (!settings || !rehearsal->totals)
+	trial->settings = settings;
+	trial->totals = dw_calloc(category + 1, sizeof(*trial->totals));
+	if (!settings || !trial->totals)
 		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i <= category; i++)
 		settings[i] = of->settings[i];
 	settings[category].codec = *codec;
 	dw_use_one_codec(&settings[category]);
-	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &rehearsal->output, err)) <
-		    0 ||
-	    (ret = dw_sink_begin(rehearsal->output, err)) < 0)
+	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &trial->output, err)) < 0 ||
+	    (ret = dw_sink_begin(trial->output, err)) < 0)
 		return ret;
-	rehearsal->run = *of;
-	rehearsal->run.is_rehearsal = true;
-	rehearsal->run.output = rehearsal->output;
-	rehearsal->run.digests = NULL;
-	rehearsal->run.counts = rehearsal->counts;
-	rehearsal->run.totals = rehearsal->totals;
-	rehearsal->run.settings = settings;
-	rehearsal->sections.run = &rehearsal->run;
+	trial->run = *of;
+	trial->run.is_trial = true;
+	trial->run.output = trial->output;
+	trial->run.digests = NULL;
+	trial->run.counts = trial->counts;
+	trial->run.totals = trial->totals;
+	trial->run.settings = settings;
+	trial->sections.run = &trial->run;
 	return 0;
 }
 
@@ -133,14 +132,14 @@ uint64_t dw_trial_codec_memory(size_t block_bytes)
 	return most;
 }
 
-static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t count,
+static int segment(struct trial_run *trial, const uint32_t *numbers, size_t count,
 		   dwarfs_error **err)
 {
-	const struct order_input *input = rehearsal->input;
+	const struct order_input *input = trial->input;
 	struct budget budget = *input->run->budget;
 	auto_compressor struct compressor *compressor = NULL;
 	struct segment_input segment = {
-		.run = &rehearsal->run,
+		.run = &trial->run,
 		.tree = input->tree,
 		.contents = input->contents,
 		.stream = input->contents->fragments[numbers[0]].stream,
@@ -153,55 +152,55 @@ static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t 
 
 	budget.workers = budget.trial_workers;
 	budget.waiting = 0;
-	if ((ret = dw_compressor_new(&rehearsal->sections, &budget, &rehearsal->streams,
+	if ((ret = dw_compressor_new(&trial->sections, &budget, &trial->streams,
 				     &compressor, err)) < 0)
 		return ret;
-	rehearsal->run.progress.refresh_user = &input->run->progress;
-	rehearsal->run.progress.refresh = show_run;
-	if ((ret = dw_segment(&segment, compressor, &rehearsal->chunks, err)) < 0)
+	trial->run.progress.refresh_user = &input->run->progress;
+	trial->run.progress.refresh = show_run;
+	if ((ret = dw_segment(&segment, compressor, &trial->chunks, err)) < 0)
 		return ret;
 	return dw_compressor_finish(compressor, err);
 }
 
 /* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are taken
- * over, are not known here. All candidates of a trial are treated alike. */
+ * over, are not known here. It is the same for all candidates of a trial. */
 enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
 
-static enum chunk_storage chunk_storage(const struct rehearsal *rehearsal,
+static enum chunk_storage chunk_storage(const struct trial_run *trial,
 					uint64_t chunk_bytes)
 {
-	const struct order_input *input = rehearsal->input;
+	const struct order_input *input = trial->input;
 	uint64_t others = (uint64_t)input->tree->entry_count * BYTES_OF_ENTRY;
 
-	return dw_metadata_codec(input->run, chunk_bytes + others,
-				 rehearsal->sections.bytes)
+	return dw_metadata_codec(input->run, chunk_bytes + others, trial->sections.bytes)
 				       .id == CODEC_NONE
 		       ? CHUNKS_STORED
 		       : CHUNKS_PACKED;
 }
 
-static int cost_of_chunks(const struct rehearsal *rehearsal,
-			  const struct codec_spec *codec, enum chunk_storage *storage,
-			  uint64_t *bytes_out, dwarfs_error **err)
+static int cost_of_chunks(const struct trial_run *trial, const struct codec_spec *codec,
+			  enum chunk_storage *storage, uint64_t *bytes_out,
+			  dwarfs_error **err)
 {
-	uint64_t block_bytes = rehearsal->input->block_bytes;
+	uint64_t block_bytes = trial->input->block_bytes;
 	struct chunk_bits bits;
 
-	dw_chunk_bits(&rehearsal->chunks, &bits);
-	*bytes_out = dw_chunks_bytes(&rehearsal->chunks, &bits);
+	dw_chunk_bits(&trial->chunks, &bits);
+	*bytes_out = dw_chunks_bytes(&trial->chunks, &bits);
 	if (*storage == CHUNKS_UNDECIDED)
-		*storage = chunk_storage(rehearsal, *bytes_out);
+		*storage = chunk_storage(trial, *bytes_out);
 	if (*storage == CHUNKS_STORED)
 		return 0;
 	return dw_chunks_packed_bytes(
-		&rehearsal->chunks, &bits, codec,
+		&trial->chunks, &bits, codec,
 		block_bytes < CHUNK_PIECE_BYTES ? (size_t)block_bytes : CHUNK_PIECE_BYTES,
 		bytes_out, err);
 }
 
 /* Make contents as they were: no block of any stream is written before all are ordered. Returns
  * whether none of them has changed. */
-static bool forget(const struct order_input *input, const uint32_t *numbers, size_t count)
+static bool reset_contents(const struct order_input *input, const uint32_t *numbers,
+			   size_t count)
 {
 	bool are_complete = true;
 
@@ -218,39 +217,41 @@ static bool forget(const struct order_input *input, const uint32_t *numbers, siz
 }
 
 /* The size of the blocks and chunks in an order; UINT64_MAX if a file has changed. */
-static int rehearse(const struct order_input *input, const struct codec_spec *codec,
-		    const uint32_t *numbers, size_t count, enum chunk_storage *storage,
-		    uint64_t *bytes_out, dwarfs_error **err)
+static int pack_in_order(const struct order_input *input, const struct codec_spec *codec,
+			 const uint32_t *numbers, size_t count,
+			 enum chunk_storage *storage, uint64_t *bytes_out,
+			 dwarfs_error **err)
 {
 	const struct contents *contents = input->contents;
 	uint32_t stream = contents->fragments[numbers[0]].stream;
-	__attribute__((cleanup(free_rehearsal))) struct rehearsal rehearsal = {
+	__attribute__((cleanup(free_trial_run))) struct trial_run trial = {
 		.input = input,
 	};
 	uint64_t chunk_bytes = 0;
-	int ret = init_rehearsal(&rehearsal, codec,
-				 contents->streams.list[stream].category, err);
+	int ret = init_trial_run(&trial, codec, contents->streams.list[stream].category,
+				 err);
 
-	if (ret == 0 && (ret = segment(&rehearsal, numbers, count, err)) == 0)
-		ret = cost_of_chunks(&rehearsal, codec, storage, &chunk_bytes, err);
-	*bytes_out = rehearsal.sections.bytes + chunk_bytes;
-	if (!forget(input, numbers, count))
+	if (ret == 0 && (ret = segment(&trial, numbers, count, err)) == 0)
+		ret = cost_of_chunks(&trial, codec, storage, &chunk_bytes, err);
+	*bytes_out = trial.sections.bytes + chunk_bytes;
+	if (!reset_contents(input, numbers, count))
 		*bytes_out = UINT64_MAX;
-	input->run->progress.last_ns = rehearsal.run.progress.last_ns;
+	input->run->progress.last_ns = trial.run.progress.last_ns;
 	return ret;
 }
 
 int dw_trial(const struct order_input *input, const char *codec,
 	     const struct candidate *candidates, size_t candidate_count, size_t count,
-	     size_t *winner_inout, dwarfs_error **err)
+	     size_t *best_inout, dwarfs_error **err)
 {
 	uint64_t total =
 		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
-	const double worth_it = input->speed == CODEC_SLOW ? WORTH_IT : WORTH_IT_MEDIUM;
+	const double preference =
+		input->speed == CODEC_SLOW ? PREFERENCE : PREFERENCE_MEDIUM;
 	enum chunk_storage storage = CHUNKS_UNDECIDED;
 	struct codec_spec spec;
 	double least = 0;
-	size_t winner = 0;
+	size_t best = 0;
 
 	if (total == 0 || total > TRIAL_MAX_BYTES ||
 	    dw_codec_parse(codec, &spec, NULL) < 0)
@@ -258,8 +259,8 @@ int dw_trial(const struct order_input *input, const char *codec,
 	for (size_t i = 0; i < candidate_count; i++) {
 		uint64_t bytes;
 		double cost;
-		int ret = rehearse(input, &spec, candidates[i].numbers, count, &storage,
-				   &bytes, err);
+		int ret = pack_in_order(input, &spec, candidates[i].numbers, count,
+					&storage, &bytes, err);
 
 		if (ret < 0)
 			return ret;
@@ -271,12 +272,12 @@ int dw_trial(const struct order_input *input, const char *codec,
 		dw_log(input->run->context, DWARFS_LOG_VERBOSE,
 		       "order %s: %" PRIu64 " bytes with %s", candidates[i].name, bytes,
 		       codec);
-		cost = (double)bytes * (1 + candidates[i].fee);
-		if (i == 0 || cost < least * worth_it) {
-			winner = i;
+		cost = (double)bytes * (1 + candidates[i].spread_penalty);
+		if (i == 0 || cost < least * preference) {
+			best = i;
 			least = cost;
 		}
 	}
-	*winner_inout = winner;
+	*best_inout = best;
 	return 0;
 }

@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_ORDER_AUTO_TRIAL_H
 #define DW_WRITE_ORDER_AUTO_TRIAL_H
 
-#include "write/order/auto/auction.h"
+#include "write/order/auto/candidates.h"
 
 /* So many orders are tried where a small amount is expected in blocks, and otherwise. */
 #define TRIAL_MAX_CANDIDATES  CANDIDATE_KINDS
@@ -33,13 +33,13 @@ uint64_t dw_trial_codec_memory(size_t block_bytes);
 
 /*
  * Segment and pack all fragments in the order of each candidate, at most TRIAL_MAX_CANDIDATES, with
- * this codec instead of that of the stream. The size counts with the fee of the candidate. The
- * first candidates are preferred when there is little difference. The winner stays as it is if the
- * codec is not built in, the stream is larger than TRIAL_MAX_BYTES, or a file has changed. It does
- * not depend on the number of workers.
+ * this codec instead of that of the stream. Each size is increased by the penalty of its candidate;
+ * of nearly equal ones, the first is chosen. *best_inout is unchanged if the codec is not built in,
+ * the stream is larger than TRIAL_MAX_BYTES, or a file has changed. The result does not depend on
+ * the number of workers.
  */
 int dw_trial(const struct order_input *input, const char *codec,
 	     const struct candidate *candidates, size_t candidate_count, size_t count,
-	     size_t *winner_inout, dwarfs_error **err);
+	     size_t *best_inout, dwarfs_error **err);
 
 #endif

@@ -51,7 +51,7 @@ static void common_bytes_have_common_shingles(void **state)
 	memcpy(data + 5 * SIZE + 777, data + SIZE, SIZE / 2); /* half, moved */
 	place = order_tree_with_bytes(data, SIZE);
 	input = order_tree_input(place, NULL);
-	assert_int_equal(dw_sketch_take(&input, place->numbers, 6, 4096, &sketch, NULL),
+	assert_int_equal(dw_sketch_make(&input, place->numbers, 6, 4096, &sketch, NULL),
 			 0);
 	assert_in_range(sketch.count, 600, 4096);
 	for (uint32_t i = 0; i < 6; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order trial: the order that packs best wins, the first one where there is little difference.
+ * order trial: the order that packs best is chosen, the first one of nearly equal ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static uint64_t pack_by(const struct place *place, const char *order, unsigned b
 	return pack_with(place, NULL, order, block_bits);
 }
 
-static void expect_alike_together(const struct place *place, unsigned block_bits)
+static void expect_similar_together(const struct place *place, unsigned block_bits)
 {
 	uint64_t by_path, alike, chosen;
 
@@ -98,7 +98,7 @@ static void files_of_one_alphabet_are_brought_together(void **state)
 {
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
-	expect_alike_together(*state, 24);
+	expect_similar_together(*state, 24);
 	assert_null(strstr(all_messages(), "order path: score"));
 }
 
@@ -107,7 +107,7 @@ static void equal_forecasts_are_tried(void **state)
 {
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
-	expect_alike_together(*state, 18);
+	expect_similar_together(*state, 18);
 	assert_non_null(strstr(all_messages(), "order path: score"));
 }
 
@@ -328,7 +328,7 @@ static void chunks_count_as_they_are_stored(void **state)
 }
 
 /* What is too large to be tried stays with the order that was forecast to be the best. */
-static void the_winner_stays_without_a_trial(void **state)
+static void the_choice_stays_without_a_trial(void **state)
 {
 	struct fragment fragment = { .size = TRIAL_MAX_BYTES + 1 };
 	struct contents contents = { .fragments = &fragment, .fragment_count = 1 };
@@ -340,15 +340,15 @@ static void the_winner_stays_without_a_trial(void **state)
 		{ .name = "path", .numbers = &number, .score = 3 },
 		{ .name = "similarity", .numbers = &number, .score = 2 },
 	};
-	size_t winner = 1;
+	size_t chosen = 1;
 
-	assert_int_equal(dw_trial(&input, TRIAL_CODEC, candidates, 2, 1, &winner, NULL),
+	assert_int_equal(dw_trial(&input, TRIAL_CODEC, candidates, 2, 1, &chosen, NULL),
 			 0);
-	assert_int_equal(winner, 1);
+	assert_int_equal(chosen, 1);
 	fragment.size = 1;
-	assert_int_equal(dw_trial(&input, "no codec", candidates, 2, 1, &winner, NULL),
+	assert_int_equal(dw_trial(&input, "no codec", candidates, 2, 1, &chosen, NULL),
 			 0);
-	assert_int_equal(winner, 1);
+	assert_int_equal(chosen, 1);
 }
 
 /* Before orders are tried. */
@@ -419,7 +419,7 @@ int main(void)
 			remove_place),
 		cmocka_unit_test_setup_teardown(the_first_order_wins_where_none_is_better,
 						make_place, remove_place),
-		cmocka_unit_test(the_winner_stays_without_a_trial),
+		cmocka_unit_test(the_choice_stays_without_a_trial),
 		cmocka_unit_test_setup_teardown(what_occurred_before_is_not_packed,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(chunks_count_as_they_are_stored,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/auction: which of several orders packs best, forecast from a sketch.
+ * write/order/auto/candidates: choose the order whose packed size is forecast to be the smallest.
  *
  * No order is the best for all inputs: several releases of a program get much smaller
  * when the versions of a file are neighbours, an operating system does not, and the files
  * of one day of logs are read together. So the cost of each candidate is the number of
  * bytes in which segmenter and codec would find no match, estimated from shingles of all
- * data; if the image does not fit into a cache, there is a fee for the number of blocks
+ * data; if the image does not fit into a cache, there is a penalty for the number of blocks
  * over which the files of a directory are spread.
  *
  * On wheels of six releases, images packed with zstd 9 in the orders path, resemblance by
@@ -19,13 +19,13 @@
 #include "base/context.h"
 #include "codec/encode/encode.h"
 #include "write/budget/budget.h"
-#include "write/order/auto/auction.h"
+#include "write/order/auto/candidates.h"
 #include "write/order/auto/forecast.h"
 
-#define CACHED_BYTES	  ((uint64_t)256 << 20)
-#define UNIT_BYTES	  ((uint64_t)4 << 20)
-#define AMPLIFICATION_FEE 0.02	/* share of the size */
-#define WORTH_IT	  0.998 /* of the score of a candidate that is preferred */
+#define CACHED_BYTES   ((uint64_t)256 << 20)
+#define UNIT_BYTES     ((uint64_t)4 << 20)
+#define SPREAD_PENALTY 0.02  /* share of the size */
+#define PREFERENCE     0.998 /* of the score of a candidate that is preferred */
 
 /* What bytes take when they are packed, in relation to those that are new. */
 #define COST_OF_BRIEF	0.4
@@ -36,19 +36,19 @@
 
 /* What is likely read together: the files of a directory, or of the directory above it
  * that holds as much as a block, or as UNIT_BYTES where blocks are larger than that. */
-struct units {
+struct read_units {
 	uint32_t *of_entry;
 	uint32_t *last_block; /* of each entry that is a unit, + 1 */
 };
 
-static void free_units(struct units *units)
+static void free_units(struct read_units *units)
 {
 	dw_free(units->of_entry);
 	dw_free(units->last_block);
 }
 
 static int find_units(const struct order_input *input, const uint32_t *numbers,
-		      size_t count, struct units *units, dwarfs_error **err)
+		      size_t count, struct read_units *units, dwarfs_error **err)
 {
 	const struct tree *tree = input->tree;
 	uint64_t least =
@@ -74,7 +74,7 @@ static int find_units(const struct order_input *input, const uint32_t *numbers,
 
 /* The number of pairs of a unit and a block with bytes of it, if the fraction `kept` of the
  * bytes is stored. */
-static uint64_t count_spread(const struct order_input *input, struct units *units,
+static uint64_t count_spread(const struct order_input *input, struct read_units *units,
 			     const uint32_t *numbers, size_t count, double kept)
 {
 	const struct tree *tree = input->tree;
@@ -101,7 +101,7 @@ static uint64_t count_spread(const struct order_input *input, struct units *unit
 	return spread;
 }
 
-/* -- the auction -------------------------------------------------------------------- */
+/* -- scores ------------------------------------------------------------------------- */
 
 static double score_of(const struct forecast *forecast)
 {
@@ -109,9 +109,10 @@ static double score_of(const struct forecast *forecast)
 	       COST_OF_MEDIUM * forecast->medium + COST_OF_SEGMENT * forecast->segments;
 }
 
-static void judge(const struct order_input *input, struct units *units,
-		  struct candidate *candidate, size_t count,
-		  const struct forecast *forecast, uint64_t first_spread, double fee)
+static void score_candidate(const struct order_input *input, struct read_units *units,
+			    struct candidate *candidate, size_t count,
+			    const struct forecast *forecast, uint64_t first_spread,
+			    double spread_penalty)
 {
 	double share = dw_forecast_kept(forecast) /
 		       (dw_forecast_kept(forecast) + forecast->segments + 1);
@@ -124,8 +125,9 @@ static void judge(const struct order_input *input, struct units *units,
 	candidate->score = score_of(forecast);
 	candidate->kept = dw_forecast_kept(forecast);
 	if (candidate->amplification > 1)
-		candidate->fee = fee * (candidate->amplification - 1);
-	candidate->score *= 1 + candidate->fee;
+		candidate->spread_penalty =
+			spread_penalty * (candidate->amplification - 1);
+	candidate->score *= 1 + candidate->spread_penalty;
 	dw_log(input->run->context, DWARFS_LOG_VERBOSE,
 	       "order %s: score %.0f KiB, %.2f times the blocks; %.0f KiB new, %.0f and %.0f "
 	       "KiB repeated within a block, %.0f KiB elsewhere",
@@ -134,12 +136,12 @@ static void judge(const struct order_input *input, struct units *units,
 	       forecast->segments / 1024);
 }
 
-int dw_auction_judge(const struct order_input *input, const struct sketch *sketch,
-		     struct candidate *candidates, size_t candidate_count, size_t count,
-		     dwarfs_error **err)
+int dw_candidates_score(const struct order_input *input, const struct sketch *sketch,
+			struct candidate *candidates, size_t candidate_count,
+			size_t count, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_units))) struct units units = { 0 };
-	double fee = 0;
+	__attribute__((cleanup(free_units))) struct read_units units = { 0 };
+	double spread_penalty = 0;
 	int ret = find_units(input, candidates[0].numbers, count, &units, err);
 
 	for (size_t i = 0; ret == 0 && i < candidate_count; i++) {
@@ -149,9 +151,9 @@ int dw_auction_judge(const struct order_input *input, const struct sketch *sketc
 				       &forecast, err)) < 0)
 			return ret;
 		if (i == 0 && dw_forecast_kept(&forecast) > (double)CACHED_BYTES)
-			fee = AMPLIFICATION_FEE;
-		judge(input, &units, &candidates[i], count, &forecast,
-		      i == 0 ? 0 : candidates[0].spread, fee);
+			spread_penalty = SPREAD_PENALTY;
+		score_candidate(input, &units, &candidates[i], count, &forecast,
+				i == 0 ? 0 : candidates[0].spread, spread_penalty);
 		ret = dw_progress_tick(&input->run->progress, err);
 	}
 	return ret;
@@ -162,28 +164,28 @@ static void cleanup_sketch(struct sketch *sketch)
 	dw_sketch_free(sketch);
 }
 
-int dw_auction(const struct order_input *input, struct candidate *candidates,
-	       size_t candidate_count, size_t count, size_t *winner_out,
-	       dwarfs_error **err)
+int dw_candidates_choose(const struct order_input *input, struct candidate *candidates,
+			 size_t candidate_count, size_t count, size_t *best_out,
+			 dwarfs_error **err)
 {
 	__attribute__((cleanup(cleanup_sketch))) struct sketch sketch = { 0 };
-	size_t winner = 0;
+	size_t best = 0;
 	int ret;
 
-	*winner_out = 0;
+	*best_out = 0;
 	if (input->run->budget->shingles == 0)
 		return 0;
-	if ((ret = dw_sketch_take(input, candidates[0].numbers, count,
+	if ((ret = dw_sketch_make(input, candidates[0].numbers, count,
 				  input->run->budget->shingles, &sketch, err)) < 0)
 		return ret;
 	if (sketch.count == 0)
 		return 0;
-	if ((ret = dw_auction_judge(input, &sketch, candidates, candidate_count, count,
-				    err)) < 0)
+	if ((ret = dw_candidates_score(input, &sketch, candidates, candidate_count, count,
+				       err)) < 0)
 		return ret;
 	for (size_t i = 1; i < candidate_count; i++)
-		if (candidates[i].score < candidates[winner].score * WORTH_IT)
-			winner = i;
-	*winner_out = winner;
+		if (candidates[i].score < candidates[best].score * PREFERENCE)
+			best = i;
+	*best_out = best;
 	return 0;
 }

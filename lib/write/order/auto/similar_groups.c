@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/resemble: group similar contents; all others keep their positions.
+ * write/order/auto/similar_groups: group similar contents; all others keep their positions.
  *
  * Contents whose fingerprints are equal in a band, a few adjacent slots, may form a group;
  * the size of a group is limited so that it fits into a block. A group takes the position
@@ -31,7 +31,7 @@ static const struct fingerprint *print_at(const struct grouping *grouping, size_
 	return &contents->fingerprints[contents->fragments[number].content];
 }
 
-static uint32_t find_group(struct grouping *grouping, uint32_t place)
+static uint32_t find_fragment_group(struct grouping *grouping, uint32_t place)
 {
 	uint32_t *group = grouping->group;
 
@@ -46,8 +46,8 @@ static void join_groups(struct grouping *grouping, uint32_t a, uint32_t b)
 {
 	uint64_t bytes;
 
-	a = find_group(grouping, a);
-	b = find_group(grouping, b);
+	a = find_fragment_group(grouping, a);
+	b = find_fragment_group(grouping, b);
 	if (a == b)
 		return;
 	bytes = grouping->bytes[a] + grouping->bytes[b];
@@ -107,7 +107,7 @@ static void emit(struct grouping *grouping, uint32_t *next, uint32_t *out, size_
 	size_t used = 0;
 
 	for (size_t i = count; i-- > 0;) {
-		uint32_t group = find_group(grouping, (uint32_t)i);
+		uint32_t group = find_fragment_group(grouping, (uint32_t)i);
 
 		if (group == i) /* all that follow have been linked */
 			continue;
@@ -115,13 +115,14 @@ static void emit(struct grouping *grouping, uint32_t *next, uint32_t *out, size_
 		next[group] = (uint32_t)i;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		if (find_group(grouping, i) == i)
+		if (find_fragment_group(grouping, i) == i)
 			for (uint32_t j = i; j != DW_NONE; j = next[j])
 				out[used++] = grouping->numbers[j];
 }
 
-int dw_order_resemble(const struct order_input *input, unsigned band, uint64_t max_bytes,
-		      uint32_t *numbers, size_t count, dwarfs_error **err)
+int dw_order_group_similar(const struct order_input *input, unsigned band,
+			   uint64_t max_bytes, uint32_t *numbers, size_t count,
+			   dwarfs_error **err)
 {
 	auto_free uint32_t *group = dw_calloc(count, sizeof(*group));
 	auto_free uint64_t *bytes = dw_calloc(count, sizeof(*bytes));

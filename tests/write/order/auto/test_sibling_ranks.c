@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auto/releases: files side by side with the same ones of sibling directories.
+ * order/auto/sibling_ranks: files side by side with the same ones of sibling directories.
  */
 #include <setjmp.h>
 #include <stdarg.h>

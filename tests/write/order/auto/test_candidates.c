@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auto/auction: the order with the lowest forecast wins.
+ * order/auto/candidates: the order with the lowest forecast is chosen.
  */
 #include <setjmp.h>
 #include <stdarg.h>

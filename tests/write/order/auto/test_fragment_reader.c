@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auto/read_ahead: pieces of the first bytes, up to long zeros.
+ * order/auto/fragment_reader: pieces of the first bytes, up to long zeros.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "support/order_tree.h"
-#include "write/order/auto/read_ahead.h"
+#include "write/order/auto/fragment_reader.h"
 
 /* Hollow contents read as zeros. */
 static struct order_tree *hollow(uint64_t bytes)
@@ -26,30 +26,30 @@ static struct order_tree *hollow(uint64_t bytes)
 }
 
 /* The size of the next piece. */
-static size_t next(struct reading *reading)
+static size_t next(struct fragment_reader *reader)
 {
 	size_t size = 1;
 
-	assert_int_equal(dw_reading_next(reading, &size, NULL), 0);
+	assert_int_equal(dw_fragment_reader_next(reader, &size, NULL), 0);
 	return size;
 }
 
 static void heads_end_where_they_should(void **state)
 {
-	struct order_tree *place = hollow(READING_PIECE_BYTES + 1000);
+	struct order_tree *place = hollow(FRAGMENT_PIECE_BYTES + 1000);
 	struct order_input input = order_tree_input(place, NULL);
-	struct reading reading;
+	struct fragment_reader reader;
 
-	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
-	dw_reading_begin(&reading, 1);
-	assert_int_equal(next(&reading), READING_PIECE_BYTES);
-	assert_int_equal(next(&reading), 1000);
-	assert_int_equal(next(&reading), 0);
-	reading.head_bytes = 700;
-	dw_reading_begin(&reading, 2);
-	assert_int_equal(next(&reading), 700);
-	assert_int_equal(next(&reading), 0);
-	dw_reading_free(&reading);
+	assert_int_equal(dw_fragment_reader_init(&reader, &input, NULL), 0);
+	dw_fragment_reader_begin(&reader, 1);
+	assert_int_equal(next(&reader), FRAGMENT_PIECE_BYTES);
+	assert_int_equal(next(&reader), 1000);
+	assert_int_equal(next(&reader), 0);
+	reader.head_bytes = 700;
+	dw_fragment_reader_begin(&reader, 2);
+	assert_int_equal(next(&reader), 700);
+	assert_int_equal(next(&reader), 0);
+	dw_fragment_reader_free(&reader);
 	order_tree_free(place);
 }
 
@@ -57,14 +57,14 @@ static void a_total_counts_heads_only(void **state)
 {
 	struct order_tree *place = hollow(5000);
 	struct order_input input = order_tree_input(place, NULL);
-	struct reading reading;
+	struct fragment_reader reader;
 
 	place->contents.fragments[2].size = 100;
-	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
-	assert_int_equal(dw_reading_total(&reading, place->numbers, 3), 10100);
-	reading.head_bytes = 700;
-	assert_int_equal(dw_reading_total(&reading, place->numbers, 3), 1500);
-	dw_reading_free(&reading);
+	assert_int_equal(dw_fragment_reader_init(&reader, &input, NULL), 0);
+	assert_int_equal(dw_fragment_reader_total(&reader, place->numbers, 3), 10100);
+	reader.head_bytes = 700;
+	assert_int_equal(dw_fragment_reader_total(&reader, place->numbers, 3), 1500);
+	dw_fragment_reader_free(&reader);
 	order_tree_free(place);
 }
 
@@ -72,17 +72,17 @@ static void long_zeros_end_a_head(void **state)
 {
 	struct order_tree *place = hollow(UINT64_C(1) << 40);
 	struct order_input input = order_tree_input(place, NULL);
-	struct reading reading;
+	struct fragment_reader reader;
 	size_t pieces = 0;
 
-	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
-	dw_reading_begin(&reading, 0);
-	while (pieces < 100 && next(&reading) > 0)
+	assert_int_equal(dw_fragment_reader_init(&reader, &input, NULL), 0);
+	dw_fragment_reader_begin(&reader, 0);
+	while (pieces < 100 && next(&reader) > 0)
 		pieces++;
 	assert_int_equal(pieces, 16);
-	dw_reading_begin(&reading, 1); /* counted for each fragment */
-	assert_int_equal(next(&reading), READING_PIECE_BYTES);
-	dw_reading_free(&reading);
+	dw_fragment_reader_begin(&reader, 1); /* counted for each fragment */
+	assert_int_equal(next(&reader), FRAGMENT_PIECE_BYTES);
+	dw_fragment_reader_free(&reader);
 	order_tree_free(place);
 }
 
@@ -91,19 +91,20 @@ static void each_piece_can_be_the_last(void **state)
 {
 	struct order_tree *place = hollow(UINT64_C(1) << 40);
 	struct order_input input = order_tree_input(place, NULL);
-	struct reading reading;
+	struct fragment_reader reader;
 	dwarfs_task *task;
 	size_t size;
 
 	assert_int_equal(dwarfs_task_new(&task, NULL), 0);
 	input.run->progress.task = task;
-	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
-	dw_reading_begin(&reading, 0);
-	assert_int_equal(next(&reading), READING_PIECE_BYTES);
+	assert_int_equal(dw_fragment_reader_init(&reader, &input, NULL), 0);
+	dw_fragment_reader_begin(&reader, 0);
+	assert_int_equal(next(&reader), FRAGMENT_PIECE_BYTES);
 	dwarfs_task_cancel(task);
-	assert_int_equal(dw_reading_next(&reading, &size, NULL), DWARFS_ERR_CANCELLED);
+	assert_int_equal(dw_fragment_reader_next(&reader, &size, NULL),
+			 DWARFS_ERR_CANCELLED);
 	input.run->progress.task = NULL;
-	dw_reading_free(&reading);
+	dw_fragment_reader_free(&reader);
 	dwarfs_task_free(task);
 	order_tree_free(place);
 }

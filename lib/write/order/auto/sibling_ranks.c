@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/releases: ranks by path, with similar directories merged.
+ * write/order/auto/sibling_ranks: ranks by path, with similar directories merged.
  *
  * Several releases of a program, the logs of several days and the directories of a hundred
  * packages are sibling directories with the same names in them. These are merged name by
@@ -15,20 +15,20 @@
 
 /* Directories are similar if children of equal names have 1/ALIKE_SHARE of the bytes below
  * both. */
-#define ALIKE_SHARE 2
+#define SIMILAR_SHARE 2
 
 /* Limits of a comparison: files, directories. Contents are similar if ALIKE_SLOTS slots
  * of their fingerprints are equal. */
 #define COMPARED_FILES	     128
 #define COMPARED_DIRECTORIES 64
-#define ALIKE_SLOTS	     4
+#define SIMILAR_SLOTS	     4
 
 /* Directories that share a name among this many of their heaviest children are compared.
  */
 #define HEAVY_NAMES 4
 
-/* An entry of one of the directories that are taken as one. */
-struct item {
+/* An entry of one of the merged directories. */
+struct merged_entry {
 	uint32_t name; /* its place among all names */
 	uint32_t entry;
 	uint32_t place;	    /* among the items before they are sorted */
@@ -37,14 +37,14 @@ struct item {
 	uint32_t next;	/* the next of them, or DW_NONE */
 };
 
-/* Directories taken as one, whose items are being ranked. */
-struct level {
-	struct item *items;
+/* Merged directories whose items are being ranked. */
+struct merge_level {
+	struct merged_entry *items;
 	size_t count, next;
 };
 
 struct merge {
-	bool only_names; /* that are the same make directories alike */
+	bool only_names; /* directories with equal names are similar, whatever their contents */
 	const struct tree *tree;
 	const struct contents *contents;
 	uint32_t *directory_of; /* of each entry, or DW_NONE */
@@ -52,7 +52,7 @@ struct merge {
 	uint32_t *weights;	/* of each entry: files and directories at and below it */
 	uint32_t *ranks;
 	uint32_t next_rank;
-	struct level *stack;
+	struct merge_level *stack;
 	size_t depth, room;
 };
 
@@ -97,7 +97,7 @@ static int rank_names(struct merge *merge, dwarfs_error **err)
 }
 
 /* A directory precedes the entries below it. */
-static int weigh(struct merge *merge, dwarfs_error **err)
+static int sum_weights(struct merge *merge, dwarfs_error **err)
 {
 	const struct tree *tree = merge->tree;
 
@@ -111,7 +111,7 @@ static int weigh(struct merge *merge, dwarfs_error **err)
 	return 0;
 }
 
-/* -- directories alike -------------------------------------------------------------- */
+/* -- similar directories ------------------------------------------------------------ */
 
 static uint32_t name_of(const struct merge *merge, uint32_t entry)
 {
@@ -119,16 +119,17 @@ static uint32_t name_of(const struct merge *merge, uint32_t entry)
 }
 
 /* Walks the children of two directories by name; each is sorted by it. */
-struct zip {
+struct child_pairs {
 	const struct merge *merge;
 	uint32_t a, a_end, b, b_end;
 };
 
-static struct zip start_zip(const struct merge *merge, uint32_t left, uint32_t right)
+static struct child_pairs begin_child_pairs(const struct merge *merge, uint32_t left,
+					    uint32_t right)
 {
 	const struct tree *tree = merge->tree;
 
-	return (struct zip){
+	return (struct child_pairs){
 		.merge = merge,
 		.a = tree->directories[left].first_entry,
 		.a_end = dw_tree_last_entry(tree, left),
@@ -138,41 +139,43 @@ static struct zip start_zip(const struct merge *merge, uint32_t left, uint32_t r
 }
 
 /* The next name, and the entries that have it, or DW_NONE. False at the end of both. */
-static bool next_of_zip(struct zip *zip, uint32_t *left, uint32_t *right)
+static bool next_child_pair(struct child_pairs *children, uint32_t *left, uint32_t *right)
 {
-	uint32_t a = zip->a < zip->a_end ? name_of(zip->merge, zip->a) : DW_NONE;
-	uint32_t b = zip->b < zip->b_end ? name_of(zip->merge, zip->b) : DW_NONE;
+	uint32_t a = children->a < children->a_end ? name_of(children->merge, children->a)
+						   : DW_NONE;
+	uint32_t b = children->b < children->b_end ? name_of(children->merge, children->b)
+						   : DW_NONE;
 
 	*left = *right = DW_NONE;
 	if (a == DW_NONE && b == DW_NONE)
 		return false;
 	if (a <= b)
-		*left = zip->a++;
+		*left = children->a++;
 	if (b <= a)
-		*right = zip->b++;
+		*right = children->b++;
 	return true;
 }
 
-/* Whether the names of the children are alike, heavy ones counting more. */
-static bool names_are_alike(const struct merge *merge, uint32_t left, uint32_t right)
+/* Whether the names of the children are similar; each counts by its weight. */
+static bool names_are_similar(const struct merge *merge, uint32_t left, uint32_t right)
 {
-	struct zip zip = start_zip(merge, left, right);
+	struct child_pairs children = begin_child_pairs(merge, left, right);
 	uint64_t common = 0, all = 0;
 	uint32_t a, b;
 
-	while (next_of_zip(&zip, &a, &b)) {
+	while (next_child_pair(&children, &a, &b)) {
 		uint32_t a_weight = a == DW_NONE ? 0 : merge->weights[a];
 		uint32_t b_weight = b == DW_NONE ? 0 : merge->weights[b];
 
 		common += a_weight < b_weight ? a_weight : b_weight;
 		all += a_weight > b_weight ? a_weight : b_weight;
 	}
-	return common > 0 && common >= all / ALIKE_SHARE;
+	return common > 0 && common >= all / SIMILAR_SHARE;
 }
 
 /* Bytes of files of the same name that were compared. */
 struct compared {
-	uint64_t all, alike;
+	uint64_t all, similar;
 	unsigned files;
 };
 
@@ -190,23 +193,25 @@ static void compare_files(const struct merge *merge, uint32_t left, uint32_t rig
 	compared->files++;
 	compared->all += bytes;
 	if (a->content == b->content ||
-	    (prints &&
-	     dw_minhash_common(&prints[a->content], &prints[b->content]) >= ALIKE_SLOTS))
-		compared->alike += bytes;
+	    (prints && dw_minhash_common(&prints[a->content], &prints[b->content]) >=
+			       SIMILAR_SLOTS))
+		compared->similar += bytes;
 }
 
-/* Whether files of the same names are alike, of which the first are taken. */
-static bool contents_are_alike(const struct merge *merge, uint32_t left, uint32_t right)
+/* Whether files of equal names are similar, tested on the first of them. */
+static bool contents_are_similar(const struct merge *merge, uint32_t left, uint32_t right)
 {
 	uint32_t pairs[COMPARED_DIRECTORIES][2] = { { left, right } };
 	size_t count = 1;
 	struct compared compared = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		struct zip zip = start_zip(merge, pairs[i][0], pairs[i][1]);
+		struct child_pairs children =
+			begin_child_pairs(merge, pairs[i][0], pairs[i][1]);
 		uint32_t a, b;
 
-		while (compared.files < COMPARED_FILES && next_of_zip(&zip, &a, &b)) {
+		while (compared.files < COMPARED_FILES &&
+		       next_child_pair(&children, &a, &b)) {
 			if (a == DW_NONE || b == DW_NONE)
 				continue;
 			if (merge->directory_of[a] == DW_NONE &&
@@ -220,23 +225,23 @@ static bool contents_are_alike(const struct merge *merge, uint32_t left, uint32_
 			}
 		}
 	}
-	return compared.alike > 0 && compared.alike >= compared.all / ALIKE_SHARE;
+	return compared.similar > 0 && compared.similar >= compared.all / SIMILAR_SHARE;
 }
 
-static bool are_alike(const struct merge *merge, uint32_t left, uint32_t right)
+static bool are_similar(const struct merge *merge, uint32_t left, uint32_t right)
 {
-	return names_are_alike(merge, left, right) &&
-	       (merge->only_names || contents_are_alike(merge, left, right));
+	return names_are_similar(merge, left, right) &&
+	       (merge->only_names || contents_are_similar(merge, left, right));
 }
 
 /* A name that the directory of an item has among its heaviest. */
-struct hint {
+struct heavy_name {
 	uint32_t name, weight, item;
 };
 
-static int compare_hints(const void *left, const void *right)
+static int compare_heavy_names(const void *left, const void *right)
 {
-	const struct hint *a = left, *b = right;
+	const struct heavy_name *a = left, *b = right;
 
 	if (a->name != b->name)
 		return a->name < b->name ? -1 : 1;
@@ -245,7 +250,7 @@ static int compare_hints(const void *left, const void *right)
 
 /* Keep the heaviest HEAVY_NAMES, of equals the first. Returns how many there are. */
 static size_t find_heavy(const struct merge *merge, uint32_t directory, uint32_t item,
-			 struct hint *hints)
+			 struct heavy_name *heavy_names)
 {
 	const struct tree *tree = merge->tree;
 	uint32_t end = dw_tree_last_entry(tree, directory);
@@ -255,19 +260,20 @@ static size_t find_heavy(const struct merge *merge, uint32_t directory, uint32_t
 		uint32_t weight = merge->weights[i];
 		size_t at = count;
 
-		while (at > 0 && hints[at - 1].weight < weight)
+		while (at > 0 && heavy_names[at - 1].weight < weight)
 			at--;
 		if (at == HEAVY_NAMES)
 			continue;
 		if (count < HEAVY_NAMES)
 			count++;
-		memmove(&hints[at + 1], &hints[at], (count - at - 1) * sizeof(hints[0]));
-		hints[at] = (struct hint){ name_of(merge, i), weight, item };
+		memmove(&heavy_names[at + 1], &heavy_names[at],
+			(count - at - 1) * sizeof(heavy_names[0]));
+		heavy_names[at] = (struct heavy_name){ name_of(merge, i), weight, item };
 	}
 	return count;
 }
 
-static uint32_t find_class(struct item *items, uint32_t item)
+static uint32_t find_class(struct merged_entry *items, uint32_t item)
 {
 	while (items[item].class != item) {
 		items[item].class = items[items[item].class].class;
@@ -276,7 +282,7 @@ static uint32_t find_class(struct item *items, uint32_t item)
 	return item;
 }
 
-static void join_classes(struct item *items, uint32_t a, uint32_t b)
+static void join_classes(struct merged_entry *items, uint32_t a, uint32_t b)
 {
 	a = find_class(items, a);
 	b = find_class(items, b);
@@ -287,33 +293,35 @@ static void join_classes(struct item *items, uint32_t a, uint32_t b)
 }
 
 /* Each is compared with its neighbour only, for each of its heaviest names. */
-static int join_alike(const struct merge *merge, struct item *items, size_t count,
-		      size_t classes, dwarfs_error **err)
+static int join_similar(const struct merge *merge, struct merged_entry *items,
+			size_t count, size_t classes, dwarfs_error **err)
 {
-	auto_free struct hint *hints = dw_calloc(classes * HEAVY_NAMES, sizeof(*hints));
-	size_t hint_count = 0;
+	auto_free struct heavy_name *heavy_names =
+		dw_calloc(classes * HEAVY_NAMES, sizeof(*heavy_names));
+	size_t heavy_count = 0;
 
-	if (!hints)
+	if (!heavy_names)
 		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i < count; i++)
 		if (items[i].directory != DW_NONE && items[i].class == i)
-			hint_count += find_heavy(merge, items[i].directory, i,
-						 &hints[hint_count]);
-	if (hint_count > 1)
-		qsort(hints, hint_count, sizeof(hints[0]), compare_hints);
-	for (size_t i = 1; i < hint_count; i++) {
-		uint32_t a = hints[i - 1].item, b = hints[i].item;
+			heavy_count += find_heavy(merge, items[i].directory, i,
+						  &heavy_names[heavy_count]);
+	if (heavy_count > 1)
+		qsort(heavy_names, heavy_count, sizeof(heavy_names[0]),
+		      compare_heavy_names);
+	for (size_t i = 1; i < heavy_count; i++) {
+		uint32_t a = heavy_names[i - 1].item, b = heavy_names[i].item;
 
-		if (hints[i - 1].name == hints[i].name &&
+		if (heavy_names[i - 1].name == heavy_names[i].name &&
 		    find_class(items, a) != find_class(items, b) &&
-		    are_alike(merge, items[a].directory, items[b].directory))
+		    are_similar(merge, items[a].directory, items[b].directory))
 			join_classes(items, a, b);
 	}
 	return 0;
 }
 
-/* Give each directory its class: that of the same name, then of what is alike. */
-static int classify(const struct merge *merge, struct item *items, size_t count,
+/* Give each directory its class: that of the same name, then that of similar directories. */
+static int classify(const struct merge *merge, struct merged_entry *items, size_t count,
 		    dwarfs_error **err)
 {
 	size_t classes = 0;
@@ -330,7 +338,7 @@ static int classify(const struct merge *merge, struct item *items, size_t count,
 		else
 			classes++;
 	}
-	if (classes > 1 && (ret = join_alike(merge, items, count, classes, err)) < 0)
+	if (classes > 1 && (ret = join_similar(merge, items, count, classes, err)) < 0)
 		return ret;
 	for (size_t i = count; i-- > 0;) {
 		uint32_t class = find_class(items, (uint32_t)i);
@@ -346,9 +354,9 @@ static int classify(const struct merge *merge, struct item *items, size_t count,
 
 /* -- ranks -------------------------------------------------------------------------- */
 
-static int compare_items(const void *left, const void *right)
+static int compare_merged_entries(const void *left, const void *right)
 {
-	const struct item *a = left, *b = right;
+	const struct merged_entry *a = left, *b = right;
 
 	if (a->name != b->name)
 		return a->name < b->name ? -1 : 1;
@@ -359,11 +367,11 @@ static int compare_items(const void *left, const void *right)
 }
 
 /* Begin with the children of a directory and of those it is merged with. */
-static int enter(struct merge *merge, const struct item *from, uint32_t class,
-		 dwarfs_error **err)
+static int push_children(struct merge *merge, const struct merged_entry *from,
+			 uint32_t class, dwarfs_error **err)
 {
 	const struct tree *tree = merge->tree;
-	auto_free struct item *items = NULL;
+	auto_free struct merged_entry *items = NULL;
 	size_t count = 0;
 	int ret;
 
@@ -378,7 +386,7 @@ static int enter(struct merge *merge, const struct item *from, uint32_t class,
 
 		for (uint32_t e = tree->directories[from[i].directory].first_entry;
 		     e < end; e++, count++)
-			items[count] = (struct item){
+			items[count] = (struct merged_entry){
 				.name = name_of(merge, e),
 				.entry = e,
 				.place = (uint32_t)count,
@@ -386,35 +394,37 @@ static int enter(struct merge *merge, const struct item *from, uint32_t class,
 			};
 	}
 	if (from[class].next != DW_NONE && count > 1)
-		qsort(items, count, sizeof(items[0]), compare_items);
+		qsort(items, count, sizeof(items[0]), compare_merged_entries);
 	if ((ret = classify(merge, items, count, err)) < 0 ||
 	    (ret = dw_grow(&merge->stack, &merge->room, merge->depth + 1, err)) < 0)
 		return ret;
-	merge->stack[merge->depth++] = (struct level){ dw_steal(items), count, 0 };
+	merge->stack[merge->depth++] = (struct merge_level){ dw_steal(items), count, 0 };
 	return 0;
 }
 
 static int rank_all(struct merge *merge, dwarfs_error **err)
 {
-	struct item root = { .directory = merge->directory_of[0], .next = DW_NONE };
+	struct merged_entry root = { .directory = merge->directory_of[0],
+				     .next = DW_NONE };
 	int ret;
 
 	merge->ranks[0] = merge->next_rank++;
-	if ((ret = enter(merge, &root, 0, err)) < 0)
+	if ((ret = push_children(merge, &root, 0, err)) < 0)
 		return ret;
 	while (merge->depth > 0) {
-		struct level *level = &merge->stack[merge->depth - 1];
-		size_t at = level->next++;
-		struct item *item = &level->items[at];
+		struct merge_level *merge_level = &merge->stack[merge->depth - 1];
+		size_t at = merge_level->next++;
+		struct merged_entry *item = &merge_level->items[at];
 
-		if (at == level->count) {
-			dw_free(level->items);
+		if (at == merge_level->count) {
+			dw_free(merge_level->items);
 			merge->depth--;
 			continue;
 		}
 		merge->ranks[item->entry] = merge->next_rank++;
 		if (item->directory != DW_NONE && item->class == at &&
-		    (ret = enter(merge, level->items, (uint32_t)at, err)) < 0)
+		    (ret = push_children(merge, merge_level->items, (uint32_t)at, err)) <
+			    0)
 			return ret;
 	}
 	return 0;
@@ -432,7 +442,7 @@ int dw_order_sibling_ranks(const struct order_input *input, bool only_names,
 	int ret;
 
 	if ((ret = dw_order_directories(tree, &merge.directory_of, err)) < 0 ||
-	    (ret = rank_names(&merge, err)) < 0 || (ret = weigh(&merge, err)) < 0)
+	    (ret = rank_names(&merge, err)) < 0 || (ret = sum_weights(&merge, err)) < 0)
 		return ret;
 	if (!(merge.ranks = dw_calloc(tree->entry_count, sizeof(*merge.ranks))))
 		return dw_fail_nomem(err);

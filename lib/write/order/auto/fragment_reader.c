@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/order/auto/fragment_reader: read the first bytes of fragments, for the choice of an order.
+ */
+#include <string.h>
+
+#include "write/input/source.h"
+#include "write/order/auto/fragment_reader.h"
+
+/* This number of consecutive zero pieces is taken for the beginning of a hole. */
+#define ZERO_PIECES 16
+
+int dw_fragment_reader_init(struct fragment_reader *reader,
+			    const struct order_input *input, dwarfs_error **err)
+{
+	*reader = (struct fragment_reader){
+		.input = input,
+		.head_bytes = UINT64_MAX,
+		.bytes = dw_malloc(FRAGMENT_PIECE_BYTES),
+	};
+	return reader->bytes ? 0 : dw_fail_nomem(err);
+}
+
+void dw_fragment_reader_free(struct fragment_reader *reader)
+{
+	dw_free(reader->bytes);
+	*reader = (struct fragment_reader){ 0 };
+}
+
+uint64_t dw_fragment_reader_total(const struct fragment_reader *reader,
+				  const uint32_t *numbers, size_t count)
+{
+	const struct fragment *fragments = reader->input->contents->fragments;
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t size = fragments[numbers[i]].size;
+
+		total += size < reader->head_bytes ? size : reader->head_bytes;
+	}
+	return total;
+}
+
+void dw_fragment_reader_begin(struct fragment_reader *reader, uint32_t number)
+{
+	reader->fragment = &reader->input->contents->fragments[number];
+	reader->at = 0;
+	reader->zero_pieces = 0;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
+			    dwarfs_error **err)
+{
+	const struct order_input *input = reader->input;
+	const struct fragment *fragment = reader->fragment;
+	uint64_t end =
+		fragment->size < reader->head_bytes ? fragment->size : reader->head_bytes;
+	uint64_t left = end - reader->at;
+	int64_t got;
+
+	*size_out = 0;
+	if (left == 0 || reader->zero_pieces == ZERO_PIECES)
+		return 0;
+	got = dw_source_peek(input->run, input->tree, input->contents, fragment->content,
+			     reader->bytes,
+			     left < FRAGMENT_PIECE_BYTES ? (size_t)left
+							 : FRAGMENT_PIECE_BYTES,
+			     fragment->offset + reader->at);
+	if (got <= 0)
+		return 0;
+	reader->at += (uint64_t)got;
+	reader->zero_pieces =
+		is_zero(reader->bytes, (size_t)got) ? reader->zero_pieces + 1 : 0;
+	*size_out = (size_t)got;
+	return dw_progress_tick(&input->run->progress, err);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/order/auto/fragment_reader: read the first bytes of fragments, for the choice of an order.
+ */
+#ifndef DW_WRITE_ORDER_AUTO_FRAGMENT_READER_H
+#define DW_WRITE_ORDER_AUTO_FRAGMENT_READER_H
+
+#include "write/order/order.h"
+
+#define FRAGMENT_PIECE_BYTES ((size_t)256 << 10)
+
+struct fragment_reader {
+	const struct order_input *input;
+	uint64_t head_bytes; /* of a fragment, at most */
+	uint8_t *bytes;	     /* FRAGMENT_PIECE_BYTES: the last piece */
+
+	/* Of the fragment at hand. */
+	const struct fragment *fragment;
+	uint64_t at;
+	unsigned zero_pieces; /* in a row */
+};
+
+int dw_fragment_reader_init(struct fragment_reader *reader,
+			    const struct order_input *input, dwarfs_error **err);
+void dw_fragment_reader_free(struct fragment_reader *reader);
+
+/* How many bytes are read of fragments when head_bytes is that. */
+uint64_t dw_fragment_reader_total(const struct fragment_reader *reader,
+				  const uint32_t *numbers, size_t count);
+
+void dw_fragment_reader_begin(struct fragment_reader *reader, uint32_t number);
+
+/*
+ * Read the next piece, and report progress. Its size is 0 at the end: of the head, of a file
+ * that cannot be read any further, which the segmenter will say, or where long zeros begin,
+ * which tell nothing.
+ */
+int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
+			    dwarfs_error **err);
+
+#endif
