@@ -131,7 +131,7 @@ static int give_xattrs(struct list *list, dwarfs_error **err)
 
 /* -- an entry ------------------------------------------------------------------------ */
 
-static struct archive_listed describe(struct list *list)
+static struct archive_listed listed_from_entry(struct list *list)
 {
 	struct archive_entry *entry = list->job.entry;
 	const struct import_time time = dw_import_time(
@@ -154,7 +154,7 @@ static struct archive_listed describe(struct list *list)
 	return listed;
 }
 
-static int take_entry(struct list *list, dwarfs_error **err)
+static int pass_entry(struct list *list, dwarfs_error **err)
 {
 	struct archive_entry *entry = list->job.entry;
 	const char *link = archive_entry_hardlink(entry);
@@ -166,7 +166,7 @@ static int take_entry(struct list *list, dwarfs_error **err)
 	count = dw_import_append_names(list->job.shown, 0, &list->job.path, err);
 	if (count < 0)
 		return (int)count;
-	listed = describe(list);
+	listed = listed_from_entry(list);
 	if (link && archive_entry_filetype(entry) != AE_IFDIR) {
 		if ((count = dw_import_append_names(link, 0, &list->link, err)) < 0)
 			return (int)count;
@@ -201,12 +201,12 @@ static int next_list_entry(struct list *list, dwarfs_error **err)
 	return 1;
 }
 
-static int read_all(struct list *list, dwarfs_error **err)
+static int read_archive_entries(struct list *list, dwarfs_error **err)
 {
 	int ret;
 
 	while ((ret = next_list_entry(list, err)) > 0) {
-		if ((ret = take_entry(list, err)) < 0)
+		if ((ret = pass_entry(list, err)) < 0)
 			return dw_explain(err, ret, "entry '%s'", list->job.shown);
 	}
 	return ret < 0 ? ret : dw_import_check_end(&list->job, err);
@@ -240,7 +240,7 @@ int dw_archive_list(dwarfs_io *io, const struct archive_list_fns *fns, void *use
 	if (ret == 0)
 		ret = dw_import_open(&list.job, err);
 	if (ret == 0)
-		ret = read_all(&list, err);
+		ret = read_archive_entries(&list, err);
 	end_list(&list);
 	return ret;
 }

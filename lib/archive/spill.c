@@ -8,7 +8,7 @@
 #include "os/file_io.h"
 #include "os/scratch.h"
 
-static int copy(struct feed *feed, int fd, const char *directory, dwarfs_error **err)
+static int copy_feed(struct feed *feed, int fd, const char *directory, dwarfs_error **err)
 {
 	int64_t got = (int64_t)feed->ahead;
 	uint64_t size = 0;
@@ -40,7 +40,7 @@ int dw_feed_spill(struct feed *feed, const char *directory, dwarfs_error **err)
 	if ((ret = dw_scratch_open(directory, &fd)) < 0)
 		return dw_fail_errno(err, -ret, "cannot keep the archive in '%s'",
 				     directory);
-	if ((ret = copy(feed, fd, directory, err)) < 0 ||
+	if ((ret = copy_feed(feed, fd, directory, err)) < 0 ||
 	    (ret = dwarfs_io_from_fd(fd, &io, err)) < 0)
 		return ret;
 	dwarfs_io_free(feed->io);

@@ -205,7 +205,7 @@ static int set_members(struct parser *parser, bool *members)
 	return 0;
 }
 
-static int add_set(struct parser *parser)
+static int add_character_set(struct parser *parser)
 {
 	bool members[0x80] = { false }, negated = false;
 	int ret;
@@ -240,7 +240,7 @@ static int parse_pattern(struct parser *parser)
 		else if (here == '?')
 			add_any(parser);
 		else if (here == '[')
-			ret = add_set(parser);
+			ret = add_character_set(parser);
 		else if (here == '\\' && parser->at == parser->end)
 			return bad_set(parser, "nothing after \\");
 		else

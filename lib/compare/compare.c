@@ -155,8 +155,8 @@ static bool starts_with_image(int fd)
 	       memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
-static int open_image(dwarfs_compare *compare, int side, const char *path,
-		      const dwarfs_image_options *options, dwarfs_error **err)
+static int open_side_image(dwarfs_compare *compare, int side, const char *path,
+			   const dwarfs_image_options *options, dwarfs_error **err)
 {
 	dwarfs_image *image;
 	int ret = dwarfs_image_open(compare->context, path, options, &image, err);
@@ -196,11 +196,12 @@ int dwarfs_compare_set_path(dwarfs_compare *compare, enum dwarfs_compare_side si
 		return ret;
 	if (S_ISREG(st.mode) || S_ISBLK(st.mode)) {
 		if (starts_with_image(fd))
-			return open_image(compare, side, path, options, err);
+			return open_side_image(compare, side, path, options, err);
 		ret = dw_is_archive(io, err);
 		if (ret <= 0)
 			return ret < 0 ? ret
-				       : open_image(compare, side, path, options, err);
+				       : open_side_image(compare, side, path, options,
+							 err);
 	}
 	return dwarfs_compare_set_archive(compare, side, io, err);
 }

@@ -467,7 +467,8 @@ static int compare_xattrs(struct differ *differ, const struct pair *pair,
 
 /* Whether a path is not compared, since several entries of an image have it, or it is
  * below such a path; this is reported once. Otherwise 0. */
-static int pass_over(struct differ *differ, const struct pair *pair, dwarfs_error **err)
+static int skip_repeated_path(struct differ *differ, const struct pair *pair,
+			      dwarfs_error **err)
 {
 	static const char why[] = "the image has several entries of this path";
 	const uint32_t depth = differ->current_side->paths[differ->current_path].depth;
@@ -593,7 +594,7 @@ int dw_differ_run(struct differ *differ, dwarfs_error **err)
 
 		differ->current_side = differ->sides[a ? 0 : 1];
 		differ->current_path = a ? a->path : b->path;
-		if ((ret = pass_over(differ, &pair, err)) > 0)
+		if ((ret = skip_repeated_path(differ, &pair, err)) > 0)
 			ret = 0;
 		else if (ret < 0)
 			break;

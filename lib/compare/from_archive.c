@@ -32,7 +32,8 @@ struct reading {
 	bool has_fraction;
 };
 
-static int take_entry(void *user, const struct archive_listed *from, dwarfs_error **err)
+static int list_archive_entry(void *user, const struct archive_listed *from,
+			      dwarfs_error **err)
 {
 	struct reading *reading = user;
 	struct listing *listing = &reading->side->listing;
@@ -269,8 +270,8 @@ static int add_parents(struct listing *listing, dwarfs_error **err)
 int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 		    dwarfs_error **err)
 {
-	static const struct archive_list_fns fns = { take_entry, take_xattr, take_data,
-						     take_end };
+	static const struct archive_list_fns fns = { list_archive_entry, take_xattr,
+						     take_data, take_end };
 	struct reading reading = { .side = side };
 	int ret = dw_sum_new(&reading.sum, err);
 

@@ -125,8 +125,8 @@ static int add_disk_target(struct listing_run *run, int dir, const char *name,
 			      &listed->target, err);
 }
 
-static int add_file(struct listing_run *run, const struct os_stat *st,
-		    struct listed *listed, dwarfs_error **err)
+static int list_disk_file(struct listing_run *run, const struct os_stat *st,
+			  struct listed *listed, dwarfs_error **err)
 {
 	int ret = dw_listed_add_file(&run->side->listing, st->size, listed->path,
 				     &listed->file, err);
@@ -153,7 +153,7 @@ static int add_disk_entry(struct listing_run *run, int dir, const char *name,
 	if (S_ISLNK(st->mode))
 		ret = add_disk_target(run, dir, name, listed, err);
 	else if (S_ISREG(st->mode))
-		ret = add_file(run, st, listed, err);
+		ret = list_disk_file(run, st, listed, err);
 	else if (S_ISDIR(st->mode) && *name &&
 		 (ret = dw_grow(&run->dirs, &run->dir_room, run->dir_count + 1, err)) ==
 			 0)
@@ -218,7 +218,7 @@ static void join_disk_links(struct listing_run *run)
 			list[named[i].number].file = list[named[i - 1].number].file;
 }
 
-static int list_all(struct listing_run *run, dwarfs_error **err)
+static int list_tree(struct listing_run *run, dwarfs_error **err)
 {
 	struct os_stat st;
 	uint32_t root;
@@ -245,7 +245,7 @@ int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
 
 	side->listing.resolution_ns = 1;
 	side->listing.has_links = true;
-	ret = list_all(&run, err);
+	ret = list_tree(&run, err);
 	dw_os_names_free(&run.names);
 	dw_buffer_free(&run.shown);
 	dw_buffer_free(&run.text);
@@ -347,8 +347,8 @@ static int read_disk_data(int fd, uint64_t size, struct worker *worker,
 	return 0;
 }
 
-static int read_file(struct side *side, const struct contents *contents,
-		     struct worker *worker, dwarfs_error **err)
+static int sum_file(struct side *side, const struct contents *contents,
+		    struct worker *worker, dwarfs_error **err)
 {
 	auto_fd int fd = -1;
 	struct os_stat st;
@@ -374,7 +374,7 @@ static int sum_disk_file(void *shared, void *item, void *work, dwarfs_error **er
 	struct job *job = work;
 	struct contents *contents = &summing->side->listing.files[job->file];
 
-	job->code = read_file(summing->side, contents, worker, &job->error);
+	job->code = sum_file(summing->side, contents, worker, &job->error);
 	job->bytes = contents->size;
 	dw_sum_finish(worker->sum, contents->sum);
 	contents->has_sum = job->code == 0;

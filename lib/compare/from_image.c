@@ -194,8 +194,8 @@ struct above {
 };
 
 /* The path of the current entry, whose directory was walked before it. */
-static int path_of(struct listing *listing, struct above *above, const char *text,
-		   uint32_t *path_out, dwarfs_error **err)
+static int find_entry_path(struct listing *listing, struct above *above, const char *text,
+			   uint32_t *path_out, dwarfs_error **err)
 {
 	const size_t bytes = strlen(text);
 	const char *slash = memrchr(text, '/', bytes);
@@ -232,7 +232,7 @@ static int lose_entry(struct side *side, struct above *above, const char *text, 
 	if (code != DWARFS_ERR_CORRUPT || !*text ||
 	    ++*lost > dwarfs_image_entry_count(side->image))
 		return dw_error_copy(err, code, why);
-	if ((ret = path_of(&side->listing, above, text, &path, err)) < 0)
+	if ((ret = find_entry_path(&side->listing, above, text, &path, err)) < 0)
 		return ret;
 	/* A directory that was listed, and cannot be entered. */
 	if (side->listing.list[side->listing.count - 1].path == path)
@@ -257,8 +257,8 @@ static int list_entries(struct side *side, dwarfs_walk *walk, dwarfs_stat *stat,
 		if (ret < 0)
 			ret = lose_entry(side, above, dwarfs_walk_path(walk), ret, why,
 					 &lost, err);
-		else if ((ret = path_of(&side->listing, above, dwarfs_walk_path(walk),
-					&path, err)) == 0)
+		else if ((ret = find_entry_path(&side->listing, above,
+						dwarfs_walk_path(walk), &path, err)) == 0)
 			ret = list_entry(side, entry, path, stat, files, err);
 		if (ret < 0 || (ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
@@ -351,7 +351,7 @@ static int set_aside(struct summing *summing, uint32_t file, bool is_alone)
 }
 
 /* A piece of a file that is not under way: its first one, or it was set aside. */
-static int begin_file(struct summing *summing, uint32_t file, uint64_t offset)
+static int begin_sum(struct summing *summing, uint32_t file, uint64_t offset)
 {
 	struct contents *contents = &summing->side->listing.files[file];
 
@@ -374,8 +374,8 @@ static int end_file(struct summing *summing, uint32_t file)
 	return put_back(summing, file);
 }
 
-static int take_bytes(struct summing *summing, uint32_t file, const void *data,
-		      size_t bytes, uint64_t offset)
+static int sum_bytes(struct summing *summing, uint32_t file, const void *data,
+		     size_t bytes, uint64_t offset)
 {
 	struct sum *sum = summing->sums[file];
 	uint64_t none[2];
@@ -397,24 +397,24 @@ static int take_bytes(struct summing *summing, uint32_t file, const void *data,
 	return 0;
 }
 
-static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      dwarfs_error **err, void *user)
+static int sum_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		     dwarfs_error **err, void *user)
 {
 	struct summing *summing = user;
 	const uint32_t file = summing->file_of[inode.number];
 	int ret = 0;
 
 	if (!summing->sums[file])
-		ret = begin_file(summing, file, offset);
+		ret = begin_sum(summing, file, offset);
 	if (ret == 0 && summing->sums[file])
-		ret = take_bytes(summing, file, data, bytes, offset);
+		ret = sum_bytes(summing, file, data, bytes, offset);
 	if (ret == 0)
 		ret = dw_progress_tick(summing->progress, &summing->error);
 	return ret < 0 ? fail(summing, ret) : 0;
 }
 
-static int take_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
-			void *user)
+static int end_failed_sum(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
+			  void *user)
 {
 	struct summing *summing = user;
 	const uint32_t file = summing->file_of[inode.number];
@@ -445,8 +445,8 @@ static int read_round(struct summing *summing, const uint32_t *files, size_t cou
 		inodes[i] = dwarfs_inode_at((uint32_t)listing->files[files[i]].id);
 		summing->file_of[inodes[i].number] = files[i];
 	}
-	ret = dwarfs_read_in_order(summing->side->image, inodes, count, take_piece,
-				   take_failure, summing, NULL, err);
+	ret = dwarfs_read_in_order(summing->side->image, inodes, count, sum_piece,
+				   end_failed_sum, summing, NULL, err);
 	return summing->code < 0 ? dw_error_copy(err, summing->code, summing->error)
 				 : ret;
 }
@@ -536,7 +536,7 @@ static int read_all_alone(struct summing *summing, dwarfs_error **err)
 	return ret;
 }
 
-static int read_all(struct summing *summing, dwarfs_error **err)
+static int sum_all_files(struct summing *summing, dwarfs_error **err)
 {
 	struct listing *listing = &summing->side->listing;
 	auto_free uint32_t *round = NULL;
@@ -567,7 +567,7 @@ int dw_sum_image(struct side *side, struct dwarfs_progress *progress, dwarfs_err
 {
 	struct summing summing = { .side = side, .progress = progress };
 	const size_t files = side->listing.file_count;
-	int ret = read_all(&summing, err);
+	int ret = sum_all_files(&summing, err);
 
 	for (size_t i = 0; summing.sums && i < files; i++)
 		dw_sum_free(summing.sums[i]);

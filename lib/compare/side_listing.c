@@ -292,7 +292,7 @@ bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
 	return true;
 }
 
-static int compare_xattr_names(const void *left, const void *right)
+static int compare_listed_xattrs(const void *left, const void *right)
 {
 	const struct listed_xattr *a = left, *b = right;
 
@@ -315,7 +315,7 @@ static int sort_xattrs(struct listing *listing, struct listed *entry, dwarfs_err
 			return ret;
 	if (count < 2)
 		return 0;
-	qsort(all, count, sizeof(*all), compare_xattr_names);
+	qsort(all, count, sizeof(*all), compare_listed_xattrs);
 	to = copy = dw_malloc(entry->xattr_bytes);
 	if (!copy)
 		return dw_fail_nomem(err);

@@ -299,9 +299,9 @@ int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 	return 0;
 }
 
-static int open_source(dwarfs_context *context, dwarfs_io *io,
-		       const dwarfs_image_options *options, dwarfs_image **image_out,
-		       dwarfs_error **err)
+static int open_io(dwarfs_context *context, dwarfs_io *io,
+		   const dwarfs_image_options *options, dwarfs_image **image_out,
+		   dwarfs_error **err)
 {
 	const int salvage = options ? options->salvage : DWARFS_SALVAGE_OFF;
 	auto_image dwarfs_image *image = NULL;
@@ -339,7 +339,7 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 	if (!io || !image_out)
 		return dw_fail_null(err, "io and image_out");
 
-	int ret = open_source(context, io, options, image_out, err);
+	int ret = open_io(context, io, options, image_out, err);
 
 	if (ret < 0 && dwarfs_io_name(io)) {
 		dw_explain(err, ret, "'%s'", dwarfs_io_name(io));

@@ -352,7 +352,7 @@ static int path_of_dir(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 
 /* The path of a visit. Usually its directory is that of the previous one, or the
  * previous one itself. */
-static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
+static int set_visit_path(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 {
 	uint32_t dir = walk->visits[visit].parent;
 	int ret;
@@ -383,7 +383,7 @@ static int fail_visit(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 	uint32_t inode, first, count;
 	int ret;
 
-	if ((ret = path_of(walk, visit, err)) < 0 ||
+	if ((ret = set_visit_path(walk, visit, err)) < 0 ||
 	    (ret = dw_view_entry_inode(view, walk->visits[visit].entry, &inode, err)) <
 		    0 ||
 	    (inode < view->directory_count &&
@@ -409,7 +409,7 @@ static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 	walk->current_depth = walk->visits[visit].depth;
 	if (walk->visits[visit].is_damaged)
 		return fail_visit(walk, visit, err);
-	if ((ret = path_of(walk, visit, err)) < 0)
+	if ((ret = set_visit_path(walk, visit, err)) < 0)
 		return walk->failed = ret;
 	entry_out->number = walk->visits[visit].entry;
 	return 1;

@@ -162,9 +162,9 @@ static double fraction_done(const dwarfs_progress *state)
 	return done < total ? (double)done / (double)total : 1;
 }
 
-static void append_part(char *text, size_t room, const char *format, ...)
+static void append_format(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void append_part(char *text, size_t room, const char *format, ...)
+static void append_format(char *text, size_t room, const char *format, ...)
 {
 	const size_t used = strlen(text);
 	va_list arguments;
@@ -209,26 +209,28 @@ static void describe_progress(const struct progress *progress,
 
 	*text = '\0';
 	if (share >= 0)
-		append_part(text, room, "%5.1f%%", 100 * share);
+		append_format(text, room, "%5.1f%%", 100 * share);
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
-		append_part(text, room, "%" PRIu64 " file%s, %s", files,
-			    tool_plural(files),
-			    tool_format_bytes(done > total ? done : total, number));
+		append_format(text, room, "%" PRIu64 " file%s, %s", files,
+			      tool_plural(files),
+			      tool_format_bytes(done > total ? done : total, number));
 	/* Before the first block is compressed there is no rate. */
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_WRITE && progress->rate < 1)
-		append_part(text, room, "  %s read",
-			    tool_format_bytes(dwarfs_progress_number(
-						      state, DWARFS_PROGRESS_READ_BYTES),
-					      number));
+		append_format(
+			text, room, "  %s read",
+			tool_format_bytes(
+				dwarfs_progress_number(state, DWARFS_PROGRESS_READ_BYTES),
+				number));
 	else if (share >= 0 && progress->rate > 0)
-		append_part(text, room, "  %s/s",
-			    tool_format_bytes((uint64_t)progress->rate, number));
+		append_format(text, room, "  %s/s",
+			      tool_format_bytes((uint64_t)progress->rate, number));
 	if (out > 0 && done > 0)
-		append_part(text, room, "  ratio %.2f", (double)done / (double)out);
+		append_format(text, room, "  ratio %.2f", (double)done / (double)out);
 	if (saved > 0)
-		append_part(text, room, "  %s saved", tool_format_bytes(saved, number));
+		append_format(text, room, "  %s saved", tool_format_bytes(saved, number));
 	if (left != UINT64_MAX)
-		append_part(text, room, "  %s left", tool_format_duration(left, number));
+		append_format(text, room, "  %s left",
+			      tool_format_duration(left, number));
 }
 
 /* And the amount, if it fits. */
@@ -243,15 +245,16 @@ static void describe_amount(const dwarfs_progress *state, char *text, size_t roo
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
 		return;
 	if (bytes > 0)
-		append_part(text, room, "  %s of %s",
-			    tool_format_bytes(dwarfs_progress_number(
-						      state, DWARFS_PROGRESS_DONE_BYTES),
-					      a),
-			    tool_format_bytes(bytes, b));
+		append_format(
+			text, room, "  %s of %s",
+			tool_format_bytes(
+				dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_BYTES),
+				a),
+			tool_format_bytes(bytes, b));
 	else if (items > 0)
-		append_part(text, room, "  %" PRIu64 " of %" PRIu64,
-			    dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_ITEMS),
-			    items);
+		append_format(text, room, "  %" PRIu64 " of %" PRIu64,
+			      dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_ITEMS),
+			      items);
 }
 
 static void append_bar(char *text, size_t room, double share, size_t width, bool unicode)
@@ -268,16 +271,16 @@ static void append_bar(char *text, size_t room, double share, size_t width, bool
 	const size_t filled = (size_t)(share * (double)(width * steps));
 	size_t i;
 
-	append_part(text, room, "[");
+	append_format(text, room, "[");
 	for (i = 0; i < width; i++) {
 		if (i < filled / steps)
-			append_part(text, room, "%s", unicode ? "\xe2\x96\x88" : "#");
+			append_format(text, room, "%s", unicode ? "\xe2\x96\x88" : "#");
 		else if (i == filled / steps && filled % steps)
-			append_part(text, room, "%s", eighths[filled % steps]);
+			append_format(text, room, "%s", eighths[filled % steps]);
 		else
-			append_part(text, room, "%s", unicode ? " " : "-");
+			append_format(text, room, "%s", unicode ? " " : "-");
 	}
-	append_part(text, room, "] ");
+	append_format(text, room, "] ");
 }
 
 /* A path for a terminal: its end, in at most width columns, without control characters.
@@ -288,14 +291,15 @@ static void append_path(char *text, size_t room, const char *path, size_t width)
 
 	if (width < 8)
 		return;
-	append_part(text, room, "  ");
+	append_format(text, room, "  ");
 	width -= 2;
 	if (length > width) {
-		append_part(text, room, "...");
+		append_format(text, room, "...");
 		path += length - (width - 3);
 	}
 	for (; *path; path++)
-		append_part(text, room, "%c", *path >= ' ' && *path <= '~' ? *path : '?');
+		append_format(text, room, "%c",
+			      *path >= ' ' && *path <= '~' ? *path : '?');
 }
 
 static size_t terminal_width(void)
@@ -333,9 +337,9 @@ static void compose(const struct progress *progress, const dwarfs_progress *stat
 		append_bar(line, room, share, bar, progress->mode == PROGRESS_UNICODE);
 		used += bar + 3;
 	}
-	append_part(line, room, "%s", words);
+	append_format(line, room, "%s", words);
 	if (used + strlen(amount) <= width) {
-		append_part(line, room, "%s", amount);
+		append_format(line, room, "%s", amount);
 		used += strlen(amount);
 	}
 	if (path)

@@ -47,7 +47,7 @@ static bool is_recent(const struct callers *callers, uint32_t caller)
 	return false;
 }
 
-static void remember(struct callers *callers, uint32_t caller)
+static void store_caller(struct callers *callers, uint32_t caller)
 {
 	callers->recent[callers->turn++ % CALLERS_RECENT] = callers->last;
 	callers->last = caller;
@@ -74,7 +74,7 @@ enum callers_advice callers_note(struct callers *callers, uint32_t caller,
 	else
 		shift_history(callers, returns || (is_other && is_overlapping), 1);
 	if (is_other)
-		remember(callers, caller);
+		store_caller(callers, caller);
 	count = (unsigned)__builtin_popcountll(callers->history);
 	if (callers->are_concurrent && count <= LEAST_CONCURRENT) {
 		callers->are_concurrent = false;

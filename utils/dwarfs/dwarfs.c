@@ -36,7 +36,7 @@ static const char usage_end[] =
 	"\n"
 	"Unmount with: fusermount3 -u MOUNTPOINT, or umount MOUNTPOINT\n";
 
-static void print_usage(void)
+static void print_mount_usage(void)
 {
 	fputs(usage_text, stdout);
 	mount_options_print(stdout);
@@ -319,7 +319,7 @@ static int run_mount(struct fuse_args *args, struct command *command)
 	if (command->man)
 		return tool_show_man();
 	if (command->fuse.show_help) {
-		print_usage();
+		print_mount_usage();
 		return tool_finish(0);
 	}
 	if (command->fuse.show_version) {
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
 	keep_little();
 	tool_start("dwarfs");
 	if (argc <= 1) {
-		print_usage();
+		print_mount_usage();
 		tool_finish(0);
 		return 1;
 	}

@@ -130,8 +130,8 @@ void files_free(struct files *files)
 	free(files);
 }
 
-static int open_file(const struct mounted *mounted, dwarfs_inode inode,
-		     struct open_file **file_out, dwarfs_error **err)
+static int open_new_file(const struct mounted *mounted, dwarfs_inode inode,
+			 struct open_file **file_out, dwarfs_error **err)
 {
 	PERF_SPAN(mounted->perfmon, PERF_READER_OPEN, inode.number);
 	auto_handle(dwarfs_file) *file = NULL;
@@ -152,8 +152,8 @@ static int open_file(const struct mounted *mounted, dwarfs_inode inode,
 }
 
 /* A reference to the open file of an inode. */
-static int get_file(const struct mounted *mounted, dwarfs_inode inode,
-		    struct open_file **file_out, dwarfs_error **err)
+static int acquire_file(const struct mounted *mounted, dwarfs_inode inode,
+			struct open_file **file_out, dwarfs_error **err)
 {
 	struct place *place = &mounted->files->places[inode.number % PLACES];
 	struct open_file *file, *before = NULL;
@@ -162,7 +162,7 @@ static int get_file(const struct mounted *mounted, dwarfs_inode inode,
 	pthread_mutex_lock(&place->lock);
 	file = place->file;
 	if (!file || file->inode.number != inode.number) {
-		ret = open_file(mounted, inode, &file, err);
+		ret = open_new_file(mounted, inode, &file, err);
 		if (ret == 0) {
 			before = place->file;
 			place->file = file;
@@ -183,7 +183,7 @@ static int file_of_handle(const struct mounted *mounted, fuse_ino_t ino,
 			  dwarfs_error **err)
 {
 	if (!info || info->fh == 0)
-		return get_file(mounted, inode_of(ino), file_out, err);
+		return acquire_file(mounted, inode_of(ino), file_out, err);
 	*file_out = (struct open_file *)(uintptr_t)info->fh;
 	atomic_fetch_add(&(*file_out)->references, 1);
 	return 0;
@@ -195,7 +195,7 @@ int files_warm(const struct mounted *mounted, dwarfs_inode inode, uint64_t offse
 	auto_handle(dwarfs_borrowed) *borrowed = NULL;
 	auto_file struct open_file *file = NULL;
 
-	if (get_file(mounted, inode, &file, NULL) < 0 ||
+	if (acquire_file(mounted, inode, &file, NULL) < 0 ||
 	    dwarfs_file_borrow(file->file, bytes, offset, &borrowed, NULL) < 0)
 		return -1;
 	return dwarfs_borrowed_bytes(borrowed) == bytes ? 0 : -1;
@@ -286,7 +286,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 		fuse_reply_err(req, ENOSYS); /* it is not asked again, for any file */
 		return;
 	}
-	ret = get_file(mounted, inode_of(ino), &file, &err);
+	ret = acquire_file(mounted, inode_of(ino), &file, &err);
 	if (ret == 0)
 		ret = may_cache(mounted, inode_of(ino), &cache, &err);
 	if (ret < 0) {

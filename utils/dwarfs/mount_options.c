@@ -209,7 +209,7 @@ static int parse_small_size(const struct tool_option *option, const char *text,
 }
 
 /* The argument is not valid for long. */
-static int copy_text(const struct tool_option *option, const char *text, void *settings)
+static int store_text(const struct tool_option *option, const char *text, void *settings)
 {
 	char **copy = (char **)(void *)((char *)settings + option->target);
 
@@ -241,7 +241,8 @@ static int drop_sparse(const struct tool_option *option, const char *text, void 
 	return 0;
 }
 
-static int warn(const struct tool_option *option, const char *text, void *settings)
+static int warn_no_effect(const struct tool_option *option, const char *text,
+			  void *settings)
 {
 	(void)text;
 	(void)settings;
@@ -253,7 +254,7 @@ static int warn(const struct tool_option *option, const char *text, void *settin
 /* -- the table ----------------------------------------------------------------------- */
 
 #define PARSED(function)     .kind = TOOL_PARSED, .parse = function
-#define INTO_COPY(member)    PARSED(copy_text), .target = TOOL_TARGET(char *, member)
+#define INTO_COPY(member)    PARSED(store_text), .target = TOOL_TARGET(char *, member)
 #define INTO_CLEARED(member) PARSED(clear_flag), .target = TOOL_TARGET(bool, member)
 #define INTO_SMALL(member, least)                                                        \
 	PARSED(parse_small_size), .target = TOOL_TARGET(uint64_t, member), .min = least
@@ -358,9 +359,9 @@ static const struct tool_option mount_options[] = {
 	{ 0, "-o allow_root", NULL, "access by root", 0, TOOL_ACTION },
 	{ 0, "-o clone_fd", NULL, "a descriptor for each thread", 0, TOOL_ACTION },
 
-	{ 0, "-o enable_nlink", NULL, NULL, 0, PARSED(warn) },
-	{ 0, "-o cache_image", NULL, NULL, 0, PARSED(warn) },
-	{ 0, "-o no_cache_image", NULL, NULL, 0, PARSED(warn) },
+	{ 0, "-o enable_nlink", NULL, NULL, 0, PARSED(warn_no_effect) },
+	{ 0, "-o cache_image", NULL, NULL, 0, PARSED(warn_no_effect) },
+	{ 0, "-o no_cache_image", NULL, NULL, 0, PARSED(warn_no_effect) },
 	{ 0 },
 };
 
@@ -406,7 +407,7 @@ int mount_options_check(const struct settings *settings)
 
 /* -- help ----------------------------------------------------------------------------- */
 
-static void print_option(FILE *out, const struct tool_option *option)
+static void print_mount_option(FILE *out, const struct tool_option *option)
 {
 	const int column = 28;
 	int width = fprintf(out, "    %s%s%s", option->name, option->argument ? "=" : "",
@@ -431,5 +432,5 @@ void mount_options_print(FILE *out)
 		if (!*option->name)
 			fprintf(out, "\n  %s\n", option->help);
 		else if (option->help)
-			print_option(out, option);
+			print_mount_option(out, option);
 }

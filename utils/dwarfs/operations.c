@@ -26,7 +26,7 @@
 #define CAP_SHARED_MAPPINGS 0
 #endif
 
-static int errno_of(int code)
+static int code_to_errno(int code)
 {
 	switch (code) {
 	case DWARFS_ERR_NOMEM:
@@ -50,7 +50,7 @@ static int errno_of(int code)
 /* Reply with the failure, and log it if the image is damaged. */
 void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error *err)
 {
-	int errnum = errno_of(code);
+	int errnum = code_to_errno(code);
 
 	if (errnum == EIO || errnum == ENOMEM)
 		tool_log(DWARFS_LOG_ERROR, "inode %" PRIu32 ": %s", inode_of(ino).number,
@@ -68,7 +68,7 @@ static time_t seconds_of(int64_t seconds)
 	return seconds < 0 ? INT32_MIN : INT32_MAX;
 }
 
-static struct timespec time_of(const dwarfs_stat *stat, int time)
+static struct timespec timespec_of(const dwarfs_stat *stat, int time)
 {
 	return (struct timespec){
 		.tv_sec = seconds_of(dwarfs_stat_seconds(stat, time)),
@@ -105,9 +105,9 @@ static void fill_attributes(const struct settings *settings, const dwarfs_stat *
 		.st_size = (off_t)dwarfs_stat_bytes(stat),
 		.st_blksize = (blksize_t)settings->block_bytes,
 		.st_blocks = (blkcnt_t)(allocated / 512 + (allocated % 512 != 0)),
-		.st_atim = time_of(stat, DWARFS_ATIME),
-		.st_mtim = time_of(stat, DWARFS_MTIME),
-		.st_ctim = time_of(stat, DWARFS_CTIME),
+		.st_atim = timespec_of(stat, DWARFS_ATIME),
+		.st_mtim = timespec_of(stat, DWARFS_MTIME),
+		.st_ctim = timespec_of(stat, DWARFS_CTIME),
 	};
 	if (settings->readonly)
 		out->st_mode &= ~(mode_t)0222;

@@ -281,7 +281,7 @@ static void run_range(struct ahead *ahead, const struct job *job)
 }
 
 /* Load a block if it is one of those to be loaded; false: no more of them fit. */
-static bool load_block(struct ahead *ahead, uint32_t block)
+static bool load_wanted_block(struct ahead *ahead, uint32_t block)
 {
 	const dwarfs_image *image = ahead->mounted->image;
 	uint64_t used, budget;
@@ -375,7 +375,7 @@ static void load_next(struct ahead *ahead)
 	bool more;
 
 	pthread_mutex_unlock(&ahead->lock);
-	more = load_block(ahead, block);
+	more = load_wanted_block(ahead, block);
 	pthread_mutex_lock(&ahead->lock);
 	if (!more)
 		ahead->next_block = dwarfs_image_block_count(ahead->mounted->image);

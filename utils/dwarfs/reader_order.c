@@ -22,7 +22,7 @@ void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers)
 }
 
 /* The stream that an entry continues, or NULL. */
-static struct stream *find_stream(struct order *order, uint32_t entry)
+static struct stream *find_continued_stream(struct order *order, uint32_t entry)
 {
 	struct stream *best = NULL;
 
@@ -73,7 +73,7 @@ uint64_t order_beyond(const struct stream *stream)
 
 size_t order_note(struct order *order, uint32_t entry, bool *wants_more_out)
 {
-	struct stream *stream = find_stream(order, entry);
+	struct stream *stream = find_continued_stream(order, entry);
 	uint64_t readers;
 
 	*wants_more_out = false;

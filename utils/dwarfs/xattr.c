@@ -82,7 +82,7 @@ static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode ino
 }
 
 /* The properties of an inode; NULL if out of memory. */
-static char *describe_inode(const dwarfs_image *image, const dwarfs_stat *stat)
+static char *inode_info_text(const dwarfs_image *image, const dwarfs_stat *stat)
 {
 	char target[DWARFS_LINK_BUFFER_BYTES], mode[TOOL_TEXT_ROOM];
 	uint32_t bits = dwarfs_stat_mode(stat);
@@ -193,7 +193,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 		reply_failure(req, ino, ret, err);
 		return;
 	}
-	text = describe_inode(mounted->image, stat);
+	text = inode_info_text(mounted->image, stat);
 	if (text)
 		reply_bytes(req, text, strlen(text), room);
 	else

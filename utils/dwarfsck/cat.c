@@ -17,7 +17,7 @@ TOOL_DEFINE_AUTO(dwarfs_borrowed, dwarfs_borrowed)
 #define PIECE_BYTES ((size_t)1 << 20)
 
 /* Returns 0, or an errno value. */
-static int write_all(const char *data, size_t bytes)
+static int write_to_stdout(const char *data, size_t bytes)
 {
 	while (bytes > 0) {
 		const ssize_t put = write(STDOUT_FILENO, data, bytes);
@@ -33,8 +33,8 @@ static int write_all(const char *data, size_t bytes)
 }
 
 /* Returns 0, or 1 after printing; 2 when stdout takes no more. */
-static int write_piece(const dwarfs_file *file, const char *path, uint64_t at,
-		       size_t *bytes_out)
+static int write_mapped_piece(const dwarfs_file *file, const char *path, uint64_t at,
+			      size_t *bytes_out)
 {
 	auto_handle(dwarfs_borrowed) *borrowed = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
@@ -46,7 +46,7 @@ static int write_piece(const dwarfs_file *file, const char *path, uint64_t at,
 	for (i = 0; i < dwarfs_borrowed_count(borrowed); i++) {
 		size_t bytes;
 		const char *part = dwarfs_borrowed_part(borrowed, i, &bytes);
-		const int errnum = write_all(part, bytes);
+		const int errnum = write_to_stdout(part, bytes);
 
 		if (errnum == 0)
 			continue;
@@ -75,7 +75,7 @@ static int cat_file(const dwarfs_image *image, const char *path)
 		return tool_fail(err, "'%s'", path);
 	}
 	for (; ret == 0 && bytes > 0; at += bytes)
-		ret = write_piece(file, path, at, &bytes);
+		ret = write_mapped_piece(file, path, at, &bytes);
 	return ret;
 }
 

@@ -38,28 +38,29 @@ struct checksums {
 	bool is_terminal;
 };
 
-static struct hashed *file_of_inode(const struct checksums *checksums, dwarfs_inode inode)
+static struct hashed *hashed_of_inode(const struct checksums *checksums,
+				      dwarfs_inode inode)
 {
 	return &checksums->files[checksums->first_of[inode.number] - 1].hashed;
 }
 
-static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+static int give_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
 		      dwarfs_error **err, void *user)
 {
 	struct checksums *checksums = user;
 	enum hash_step step = bytes == 0 ? HASH_END : data ? HASH_PIECE : HASH_HOLE;
 
-	return hashers_give(checksums->hashers, file_of_inode(checksums, inode), step,
+	return hashers_give(checksums->hashers, hashed_of_inode(checksums, inode), step,
 			    data, data ? bytes : 0, bytes, offset);
 }
 
-static int take_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
+static int give_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
 			void *user)
 {
 	struct checksums *checksums = user;
 	const char *text = dwarfs_error_message(why);
 
-	return hashers_give(checksums->hashers, file_of_inode(checksums, inode),
+	return hashers_give(checksums->hashers, hashed_of_inode(checksums, inode),
 			    HASH_FAILURE, text, strlen(text) + 1, 0, 0);
 }
 
@@ -146,8 +147,8 @@ static int read_batch(struct checksums *checksums)
 		return tool_error("out of memory");
 	for (i = 0; i < checksums->count; i++)
 		inodes[i] = checksums->files[i].hashed.inode;
-	ret = dwarfs_read_in_order(checksums->image, inodes, checksums->count, take_piece,
-				   take_failure, checksums, NULL, &err);
+	ret = dwarfs_read_in_order(checksums->image, inodes, checksums->count, give_piece,
+				   give_failure, checksums, NULL, &err);
 	hashers_wait(checksums->hashers);
 	for (i = 0; i < checksums->count && ret == 0; i++)
 		if (checksums->files[i].hashed.is_aside)
@@ -160,7 +161,8 @@ static int read_batch(struct checksums *checksums)
 	return ret;
 }
 
-static int add_file(struct checksums *checksums, dwarfs_inode inode, const char *path)
+static int add_checksum_file(struct checksums *checksums, dwarfs_inode inode,
+			     const char *path)
 {
 	struct file *file = &checksums->files[checksums->count];
 	uint32_t *first = &checksums->first_of[inode.number];
@@ -195,7 +197,7 @@ static bool leaves_out(struct checksums *checksums, const dwarfs_stat *stat,
 }
 
 /* Sum up the data and holes of all files, up to INT64_MAX. */
-static int weigh(struct checksums *checksums)
+static int sum_file_sizes(struct checksums *checksums)
 {
 	auto_handle(dwarfs_stat) *stat = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
@@ -221,7 +223,7 @@ static int weigh(struct checksums *checksums)
 	return 0;
 }
 
-static int finish_batch(struct checksums *checksums)
+static int read_and_print_batch(struct checksums *checksums)
 {
 	int ret = read_batch(checksums);
 
@@ -247,13 +249,13 @@ static int read_all_files(struct checksums *checksums)
 		if (!S_ISREG(dwarfs_stat_mode(stat)) ||
 		    leaves_out(checksums, stat, dwarfs_walk_path(walk)))
 			continue;
-		if (add_file(checksums, dwarfs_stat_inode(stat),
-			     dwarfs_walk_path(walk)) ||
-		    (checksums->count == BATCH && finish_batch(checksums)))
+		if (add_checksum_file(checksums, dwarfs_stat_inode(stat),
+				      dwarfs_walk_path(walk)) ||
+		    (checksums->count == BATCH && read_and_print_batch(checksums)))
 			return 1;
 	}
 	checksums->is_failed |= lost > 0;
-	return finish_batch(checksums);
+	return read_and_print_batch(checksums);
 }
 
 int print_checksums(const dwarfs_image *image, const struct settings *s)
@@ -275,7 +277,7 @@ int print_checksums(const dwarfs_image *image, const struct settings *s)
 
 	if (!hashers || !files || !first_of)
 		return tool_error("out of memory");
-	if (!s->allow_huge_holes && weigh(&checksums))
+	if (!s->allow_huge_holes && sum_file_sizes(&checksums))
 		return 1;
 	ret = read_all_files(&checksums);
 	return ret || checksums.is_failed;

@@ -142,7 +142,7 @@ static int set_side(dwarfs_compare *compare, enum dwarfs_compare_side side,
 	return TROUBLE;
 }
 
-static int set_up(dwarfs_compare *compare, const struct settings *s)
+static int set_up_compare(dwarfs_compare *compare, const struct settings *s)
 {
 	auto_handle(dwarfs_image_options) *options = image_options_new(s);
 	int kind;
@@ -204,7 +204,7 @@ int print_differences(const struct settings *s)
 		tool_fail(err, NULL);
 		return TROUBLE;
 	}
-	if (set_up(compare, s))
+	if (set_up_compare(compare, s))
 		return TROUBLE;
 	return compare_them(compare, s);
 }

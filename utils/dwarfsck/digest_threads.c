@@ -150,7 +150,7 @@ static void give_up(struct hasher *hasher, struct hashed *file)
 	file->is_failed = true;
 }
 
-static int read_file(struct hasher *hasher, struct hashed *file, dwarfs_error **err)
+static int hash_file(struct hasher *hasher, struct hashed *file, dwarfs_error **err)
 {
 	dwarfs_file *open;
 	uint64_t at = 0;
@@ -180,7 +180,7 @@ static void hash_aside(struct hasher *hasher, struct hashed *file)
 
 	file->is_failed = file->is_aside = false;
 	file->next = 0;
-	ret = read_file(hasher, file, &err);
+	ret = hash_file(hasher, file, &err);
 	if (ret < 0) {
 		give_up(hasher, file);
 		set_error(file, err ? dwarfs_error_message(err) : dwarfs_strerror(ret));

@@ -174,8 +174,8 @@ static int fail_system(const char *what, const char *path)
 }
 
 /* Write to an open file, and close it. */
-static int write_file(const dwarfs_image *image, FILE *out, const char *path,
-		      bool is_synced)
+static int write_tables(const dwarfs_image *image, FILE *out, const char *path,
+			bool is_synced)
 {
 	int ret = print_tables(image, out);
 
@@ -191,7 +191,7 @@ static int write_in_place(const dwarfs_image *image, const char *path)
 {
 	FILE *out = fopen(path, "we");
 
-	return out ? write_file(image, out, path, false) : fail_system("open", path);
+	return out ? write_tables(image, out, path, false) : fail_system("open", path);
 }
 
 /* The mode that open(2) would give a new file; fchmod() ignores the umask. */
@@ -222,7 +222,7 @@ static int write_new(const dwarfs_image *image, const char *path, mode_t mode)
 		ret = fail_system("open", path);
 		close(fd);
 	} else {
-		ret = write_file(image, out, path, true);
+		ret = write_tables(image, out, path, true);
 	}
 	if (ret == 0 && rename(other, path) != 0)
 		ret = fail_system("replace", path);

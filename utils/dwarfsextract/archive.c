@@ -24,7 +24,7 @@ int archive_parse_order(const char *text, bool *tree_order_out)
 }
 
 /* The output must not be the input. */
-static int check_file(const struct archive_settings *settings)
+static int check_output(const struct archive_settings *settings)
 {
 	struct stat input, output;
 
@@ -38,7 +38,7 @@ static int check_file(const struct archive_settings *settings)
 int archive_check(const struct archive_settings *settings)
 {
 	if (!is_stdout(settings))
-		return check_file(settings);
+		return check_output(settings);
 	if (settings->percent)
 		return tool_error("cannot use --stdout-progress with --output=-");
 	if (strcmp(settings->format, "auto") == 0)
@@ -76,8 +76,8 @@ static int configure_export(const struct archive_settings *settings,
 }
 
 /* Report altered entries; missing entries are errors anyway. */
-static void tell(enum dwarfs_export_report what, const char *path, const char *why,
-		 void *user)
+static void report_reduced(enum dwarfs_export_report what, const char *path,
+			   const char *why, void *user)
 {
 	if (what == DWARFS_EXPORT_REDUCED)
 		tool_log(DWARFS_LOG_VERBOSE, "%s: %s", path, why);
@@ -95,7 +95,7 @@ int archive_write(const struct archive_settings *settings, const dwarfs_image *i
 	if (dwarfs_archive_export_new(image, &out, &err) < 0 ||
 	    configure_export(settings, out, &err) < 0)
 		return tool_fail(err, NULL);
-	dwarfs_archive_export_set_report(out, tell, NULL);
+	dwarfs_archive_export_set_report(out, report_reduced, NULL);
 	dwarfs_archive_export_set_task(out, task);
 
 	ret = is_stdout(settings) ? dwarfs_sink_from_fd(STDOUT_FILENO, &sink, &err)

@@ -27,7 +27,7 @@ static bool is_unknown_codec(const char *codec)
 	return true;
 }
 
-static void append_name(char *names, size_t room, const char *name, size_t length)
+static void append_to_list(char *names, size_t room, const char *name, size_t length)
 {
 	const size_t used = strlen(names);
 
@@ -42,7 +42,7 @@ static int refuse_unknown_codec(const char *option, const char *codec)
 	size_t i;
 
 	for (i = 0; (help = dwarfs_codec_help(i)); i++)
-		append_name(names, sizeof(names), help, strcspn(help, " "));
+		append_to_list(names, sizeof(names), help, strcspn(help, " "));
 	return tool_error("unknown compression: %.*s for %s: use %s",
 			  (int)strcspn(codec, ":"), codec, option, names);
 }
@@ -232,7 +232,7 @@ static int refuse_file_hash(const dwarfs_error *err, const char *name)
 	if (dwarfs_error_code(err) != DWARFS_ERR_INVALID)
 		return tool_fail(err, NULL);
 	for (i = 0; (known = dwarfs_digest_name(i)); i++)
-		append_name(names, sizeof(names), known, strlen(known));
+		append_to_list(names, sizeof(names), known, strlen(known));
 	return tool_error("unknown file hash function: %s for --file-hash: use %s", name,
 			  names);
 }

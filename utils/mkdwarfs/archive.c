@@ -20,7 +20,7 @@ static bool is_stdin(const char *input)
 	return strcmp(input, "-") == 0;
 }
 
-static bool is_directory(const char *input)
+static bool is_input_directory(const char *input)
 {
 	struct stat status;
 
@@ -34,7 +34,7 @@ static bool has_archives(const struct settings *settings)
 	for (i = 0; i < settings->inputs.count; i++) {
 		const char *input = settings->inputs.items[i];
 
-		if (!is_directory(input) && !is_image(input))
+		if (!is_input_directory(input) && !is_image(input))
 			return true;
 	}
 	return false;
@@ -47,7 +47,7 @@ static bool has_images(const struct settings *settings)
 	for (i = 0; i < settings->inputs.count; i++) {
 		const char *input = settings->inputs.items[i];
 
-		if (!is_directory(input) &&
+		if (!is_input_directory(input) &&
 		    (is_image(input) || is_image_with_header(input)))
 			return true;
 	}
@@ -103,7 +103,8 @@ bool input_is_tree(const struct settings *settings)
 	if (settings->inputs.count == 0)
 		return true;
 	return settings->inputs.count == 1 && !settings->prefix &&
-	       settings->bases.count == 0 && is_directory(settings->inputs.items[0]);
+	       settings->bases.count == 0 &&
+	       is_input_directory(settings->inputs.items[0]);
 }
 
 /* "a/b" of "/a//b/"; ".." was refused before. Free it. */
@@ -147,8 +148,8 @@ static int add_tree(dwarfs_builder *builder, const struct settings *settings,
 	return 0;
 }
 
-static int add_image(dwarfs_builder *builder, const struct settings *settings,
-		     const struct watch *watch, size_t number)
+static int add_input_image(dwarfs_builder *builder, const struct settings *settings,
+			   const struct watch *watch, size_t number)
 {
 	auto_free char *prefix = clean_prefix(settings->prefix ? settings->prefix : "");
 
@@ -209,7 +210,7 @@ static int add_archive(dwarfs_archive_import *import, dwarfs_builder *builder,
 			      : dwarfs_archive_import_path(import, input, &err);
 	/* Entries left out were reported. */
 	if (ret < 0 && is_other_image(settings, input, err))
-		return add_image(builder, settings, watch, number);
+		return add_input_image(builder, settings, watch, number);
 	if (ret < 0 && !dwarfs_archive_import_is_complete(import))
 		return explain_import_failure(settings, input, err);
 	return 0;
@@ -259,10 +260,10 @@ int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 	for (i = 0; i < settings->inputs.count && code == 0; i++) {
 		const char *input = settings->inputs.items[i];
 
-		if (is_directory(input))
+		if (is_input_directory(input))
 			code = add_tree(builder, settings, input);
 		else if (is_image(input))
-			code = add_image(builder, settings, watch, i);
+			code = add_input_image(builder, settings, watch, i);
 		else
 			code = add_archive(import, builder, settings, watch, i);
 	}

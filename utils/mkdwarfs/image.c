@@ -89,7 +89,7 @@ static uint64_t share_of_limit(const struct settings *settings)
 	return bytes;
 }
 
-static uint64_t cache_bytes(const struct settings *settings)
+static uint64_t image_cache_bytes(const struct settings *settings)
 {
 	uint64_t share;
 
@@ -108,7 +108,7 @@ static int set_cache(const struct settings *settings, dwarfs_builder *builder)
 	auto_handle(dwarfs_error) *err = NULL;
 
 	if (dwarfs_context_set_cache_bytes(dwarfs_builder_context(builder),
-					   cache_bytes(settings), &err) < 0)
+					   image_cache_bytes(settings), &err) < 0)
 		return tool_fail(err, NULL);
 	return 0;
 }

@@ -130,7 +130,7 @@ static int add_directory(dwarfs_builder *builder, const char *path)
 	return 0;
 }
 
-static int add_list(dwarfs_builder *builder, const char *list)
+static int add_input_list(dwarfs_builder *builder, const char *list)
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	auto_free char **lines = NULL;
@@ -161,7 +161,7 @@ int input_apply(const struct settings *settings, dwarfs_builder *builder,
 	if (add_directory(builder,
 			  settings->inputs.count ? settings->inputs.items[0] : "."))
 		return 1;
-	return settings->input_list ? add_list(builder, settings->input_list) : 0;
+	return settings->input_list ? add_input_list(builder, settings->input_list) : 0;
 }
 
 /* -- rules -------------------------------------------------------------------------- */

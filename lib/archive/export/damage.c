@@ -17,7 +17,8 @@
 #define TEXT_ROOM 256
 
 /* Takes why. */
-static void tell(struct export_run *run, const char *path, int code, dwarfs_error *why)
+static void report_altered(struct export_run *run, const char *path, int code,
+			   dwarfs_error *why)
 {
 	struct dwarfs_archive_export *export = run->export;
 
@@ -36,7 +37,7 @@ static void tell(struct export_run *run, const char *path, int code, dwarfs_erro
 	dwarfs_error_free(why);
 }
 
-static void tell_invalid(struct export_run *run, const char *path)
+static void report_invalid(struct export_run *run, const char *path)
 {
 	uint32_t invalid = dwarfs_stat_invalid(run->stat);
 	char names[TEXT_ROOM] = "";
@@ -55,7 +56,7 @@ static void tell_invalid(struct export_run *run, const char *path)
 						   dwarfs_attribute_name(bit));
 	code = dw_fail(&why, DWARFS_ERR_CORRUPT,
 		       "the image has no valid value for: %s; a default is used", names);
-	tell(run, path, code, why);
+	report_altered(run, path, code, why);
 }
 
 static int64_t clamp(struct export_run *run, int64_t seconds)
@@ -110,17 +111,17 @@ void dw_export_tell_altered(struct export_run *run, const char *path,
 	dwarfs_error *why = NULL;
 	int code;
 
-	tell_invalid(run, path);
+	report_invalid(run, path);
 	if (run->has_other_time) {
 		code = dw_fail(
 			&why, DWARFS_ERR_UNSUPPORTED,
 			"the %.*s format cannot hold its time; the nearest one is used",
 			(int)strcspn(name, " "), name);
-		tell(run, path, code, dw_steal(why));
+		report_altered(run, path, code, dw_steal(why));
 	}
 	if (lost_xattrs) {
 		code = dwarfs_error_code(lost_xattrs);
 		dw_error_copy(&why, code, lost_xattrs);
-		tell(run, path, code, why);
+		report_altered(run, path, code, why);
 	}
 }

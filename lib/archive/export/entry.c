@@ -255,7 +255,7 @@ static int set_file(struct export_run *run, const char *first, const char **redu
 	return set_holes(run, err);
 }
 
-static int set_device(struct export_run *run, dwarfs_error **err)
+static int set_entry_device(struct export_run *run, dwarfs_error **err)
 {
 	const uint32_t major = dwarfs_stat_rdev_major(run->stat);
 	const uint32_t minor = dwarfs_stat_rdev_minor(run->stat);
@@ -285,7 +285,7 @@ static int set_by_type(struct export_run *run, const char *first,
 	if (S_ISBLK(mode) || S_ISCHR(mode)) {
 		if (run->format->no_devices)
 			return refuse_entry(run, "the numbers of a device", err);
-		return set_device(run, err);
+		return set_entry_device(run, err);
 	}
 	return 0;
 }

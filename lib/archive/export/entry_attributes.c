@@ -55,8 +55,8 @@ static bool is_list(const uint8_t *bytes, size_t size)
 }
 
 /* The permission bits of libarchive are those of Linux. */
-static int add_list(struct archive_entry *entry, int type, const uint8_t *bytes,
-		    size_t size, dwarfs_error **err)
+static int add_acl_entries(struct archive_entry *entry, int type, const uint8_t *bytes,
+			   size_t size, dwarfs_error **err)
 {
 	for (size_t at = ACL_HEAD_BYTES; at < size; at += ACL_LINE_BYTES) {
 		int tag = libarchive_tag(dw_load16(bytes + at));
@@ -87,7 +87,7 @@ static int add_xattr(struct export_run *run, const char *name, const void *value
 	int type = type_of(name);
 
 	if (type != 0 && run->format->acls && is_list(value, size))
-		return add_list(run->entry, type, value, size, err);
+		return add_acl_entries(run->entry, type, value, size, err);
 	if (!run->format->xattrs) {
 		*reduced_out = "without its extended attributes: the format has none";
 		return 0;

@@ -153,8 +153,8 @@ static int fail_too_long(const struct stream *stream, dwarfs_error **err)
 		       stream->contents->bytes);
 }
 
-static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      dwarfs_error **err, void *user)
+static int export_piece(dwarfs_inode inode, const void *data, size_t bytes,
+			uint64_t offset, dwarfs_error **err, void *user)
 {
 	struct stream *stream = user;
 
@@ -233,7 +233,7 @@ static int write_stream(struct export_run *run, const struct export_contents *co
 
 	stream.is_unordered = dwarfs_stat_allocated_bytes(run->stat) <= run->window_bytes;
 	if (!stream.is_unordered)
-		ret = dwarfs_read_in_order(run->image, &inode, 1, take_piece, NULL,
+		ret = dwarfs_read_in_order(run->image, &inode, 1, export_piece, NULL,
 					   &stream, NULL, err);
 	if (stream.is_unordered)
 		ret = read_rest(&stream, err);

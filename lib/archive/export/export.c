@@ -67,7 +67,7 @@ int dwarfs_archive_export_set_format(dwarfs_archive_export *export, const char *
 }
 
 /* A copy of a list, NULL of an empty one. */
-static int copy_list(const char *text, char **copy, dwarfs_error **err)
+static int copy_name_list(const char *text, char **copy, dwarfs_error **err)
 {
 	char *made = NULL;
 
@@ -92,7 +92,7 @@ int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char 
 	if (filters && *filters && !dw_export_filters_exist(filters, &bad, &length))
 		return dw_fail(err, DWARFS_ERR_INVALID, "No such filter '%.*s'",
 			       (int)(length < 100 ? length : 100), bad);
-	return copy_list(filters, &export->filters, err);
+	return copy_name_list(filters, &export->filters, err);
 }
 
 int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char *options,
@@ -102,7 +102,7 @@ int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char 
 
 	if (!export)
 		return dw_fail_null(err, "export");
-	return copy_list(options, &export->options, err);
+	return copy_name_list(options, &export->options, err);
 }
 
 int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char *pattern,

@@ -56,8 +56,8 @@ static int refuse_holes(struct export_run *run, const char *path, dwarfs_entry e
 	return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
 }
 
-static int weigh(struct weighing *weighing, const dwarfs_walk *walk, dwarfs_entry entry,
-		 dwarfs_error **err)
+static int check_holes(struct weighing *weighing, const dwarfs_walk *walk,
+		       dwarfs_entry entry, dwarfs_error **err)
 {
 	struct export_run *run = weighing->run;
 	uint64_t holes;
@@ -93,7 +93,7 @@ static int weigh_all(struct weighing *weighing, dwarfs_error **err)
 		if (step < 0 && left-- == 0)
 			break;
 		if (step > 0)
-			ret = weigh(weighing, walk, entry, err);
+			ret = check_holes(weighing, walk, entry, err);
 		if (ret == 0)
 			ret = dw_progress_tick(&run->progress, err);
 	}

@@ -70,8 +70,8 @@ static int next_window_entry(struct windows *windows, dwarfs_entry *entry_out,
 }
 
 /* Files that are read piece by piece are not for the cache. */
-static int add_file(struct export_run *run, struct window *window, dwarfs_inode inode,
-		    dwarfs_error **err)
+static int add_window_file(struct export_run *run, struct window *window,
+			   dwarfs_inode inode, dwarfs_error **err)
 {
 	uint64_t bytes = dwarfs_stat_bytes(run->stat);
 	int ret;
@@ -90,8 +90,8 @@ static int add_file(struct export_run *run, struct window *window, dwarfs_inode 
 	return 0;
 }
 
-static int add_item(struct windows *windows, struct window *window, dwarfs_entry entry,
-		    dwarfs_error **err)
+static int add_window_item(struct windows *windows, struct window *window,
+			   dwarfs_entry entry, dwarfs_error **err)
 {
 	const char *path = dwarfs_walk_path(windows->walk);
 	struct export_run *run = windows->run;
@@ -106,7 +106,7 @@ static int add_item(struct windows *windows, struct window *window, dwarfs_entry
 	    (ret = dw_buffer_append(&window->paths, path, strlen(path) + 1, err)) < 0)
 		return ret;
 	window->items[window->count++] = item;
-	return item.is_file ? add_file(run, window, item.inode, err) : 0;
+	return item.is_file ? add_window_file(run, window, item.inode, err) : 0;
 }
 
 static int gather(struct windows *windows, struct window *window, dwarfs_error **err)
@@ -122,7 +122,7 @@ static int gather(struct windows *windows, struct window *window, dwarfs_error *
 		if ((ret = next_window_entry(windows, &entry, err)) <= 0)
 			break;
 		if (dw_export_takes(&run->selection, entry))
-			added = add_item(windows, window, entry, err);
+			added = add_window_item(windows, window, entry, err);
 	}
 	windows->is_end = ret == 0;
 	if (added < 0)
@@ -172,10 +172,11 @@ static int await(struct windows *windows, const struct window *window, dwarfs_er
 
 /* -- the story ----------------------------------------------------------------------- */
 
-static int write_all(struct windows *windows, struct window *window,
-		     int (*write)(struct export_run *run, const struct export_item *item,
-				  const char *path, dwarfs_error **err),
-		     dwarfs_error **err)
+static int write_items(struct windows *windows, struct window *window,
+		       int (*write)(struct export_run *run,
+				    const struct export_item *item, const char *path,
+				    dwarfs_error **err),
+		       dwarfs_error **err)
 {
 	struct export_run *run = windows->run;
 	int ret = await(windows, window, err);
@@ -208,7 +209,7 @@ static int go(struct windows *windows,
 		if ((ret = await(windows, now, err)) < 0 ||
 		    (!windows->is_end && (ret = gather(windows, next, err)) < 0) ||
 		    (next->count > 0 && (ret = begin_window(windows, next, err)) < 0) ||
-		    (ret = write_all(windows, now, write, err)) < 0)
+		    (ret = write_items(windows, now, write, err)) < 0)
 			return ret;
 		other = now;
 		now = next;

@@ -119,7 +119,7 @@ static void note(struct export_run *run, const char *path, const char *reduced)
 }
 
 /* Remember the first name of a file that has more. */
-static int remember(struct export_run *run, const char *path, dwarfs_error **err)
+static int store_first_path(struct export_run *run, const char *path, dwarfs_error **err)
 {
 	const uint32_t inode = dwarfs_stat_inode(run->stat).number;
 
@@ -152,7 +152,7 @@ static int write_contents(struct export_run *run, const char *path,
 	if (ret < 0)
 		return dw_export_lose(run, DWARFS_EXPORT_CUT, path, ret, dw_steal(why),
 				      err);
-	return remember(run, path, err);
+	return store_first_path(run, path, err);
 }
 
 /* The header, then the contents. */
@@ -188,7 +188,7 @@ static int write_opened(struct export_run *run, const char *path, const char *fi
 	return write_contents(run, path, contents, err);
 }
 
-static int write_file(struct export_run *run, const char *path, dwarfs_error **err)
+static int write_file_entry(struct export_run *run, const char *path, dwarfs_error **err)
 {
 	const uint32_t inode = dwarfs_stat_inode(run->stat).number;
 	const char *first = run->first_paths ? run->first_paths[inode] : NULL;
@@ -217,7 +217,7 @@ static int write_item(struct export_run *run, const struct export_item *item,
 	if ((ret = dwarfs_entry_stat(run->image, item->entry, run->stat, err)) < 0)
 		return ret;
 	run->progress.path = path;
-	ret = item->is_file ? write_file(run, path, err)
+	ret = item->is_file ? write_file_entry(run, path, err)
 			    : write_opened(run, path, NULL, &none, err);
 	run->progress.path = NULL;
 	run->progress.items_done++;

@@ -31,7 +31,7 @@ void dw_export_select_release(struct selection *selection)
 	*selection = (struct selection){ 0 };
 }
 
-static bool is_left_out(const struct dwarfs_archive_export *export, uint32_t mode)
+static bool is_type_left_out(const struct dwarfs_archive_export *export, uint32_t mode)
 {
 	if (S_ISBLK(mode) || S_ISCHR(mode))
 		return export->skip_devices;
@@ -140,7 +140,7 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the root is not a directory");
 	is_wanted = is_asked_for(run, walk, above, S_ISDIR(mode));
 	if ((!is_wanted && !(is_repeated && S_ISDIR(mode))) ||
-	    is_left_out(run->export, mode))
+	    is_type_left_out(run->export, mode))
 		return 0;
 	if (is_repeated)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -150,8 +150,8 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 
 /* Report a damaged entry, but not the root or a directory loop. Takes ownership of why.
  */
-static int pass_over(struct export_run *run, const dwarfs_walk *walk, int code,
-		     dwarfs_error *why, dwarfs_error **err)
+static int skip_damaged(struct export_run *run, const dwarfs_walk *walk, int code,
+			dwarfs_error *why, dwarfs_error **err)
 {
 	const char *path = dwarfs_walk_path(walk);
 
@@ -183,7 +183,7 @@ static int walk_tree(struct export_run *run, struct above *above, dwarfs_error *
 			break;
 		if (ret > 0)
 			ret = visit(run, walk, entry, above, &why);
-		ret = ret < 0 ? pass_over(run, walk, ret, why, err)
+		ret = ret < 0 ? skip_damaged(run, walk, ret, why, err)
 			      : dw_progress_tick(&run->progress, err);
 	}
 	return ret;

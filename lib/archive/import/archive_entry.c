@@ -25,7 +25,8 @@ static int fail_contents(struct import_job *job, int got, dwarfs_error **err)
 }
 
 /* A hole at the end and missing data look the same. */
-static int check_end(const struct import_job *job, uint64_t end, dwarfs_error **err)
+static int check_contents_end(const struct import_job *job, uint64_t end,
+			      dwarfs_error **err)
 {
 	if (end < job->end)
 		end = job->end;
@@ -50,7 +51,7 @@ static int read_piece(const void **data_out, size_t *bytes_out, uint64_t *offset
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "has contents at an invalid offset");
 	if (got == ARCHIVE_EOF)
-		return check_end(job, (uint64_t)offset, err);
+		return check_contents_end(job, (uint64_t)offset, err);
 	job->end = (uint64_t)offset + bytes;
 	*data_out = data;
 	*bytes_out = bytes;

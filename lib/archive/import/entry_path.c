@@ -9,8 +9,8 @@
 
 #include "archive/import/import.h"
 
-static int append_name(struct buffer *out, const char *name, size_t bytes,
-		       dwarfs_error **err)
+static int append_path_component(struct buffer *out, const char *name, size_t bytes,
+				 dwarfs_error **err)
 {
 	int ret;
 
@@ -31,7 +31,7 @@ int64_t dw_import_append_names(const char *text, uint32_t skip, struct buffer *o
 		if (bytes == 2 && memcmp(text, "..", 2) == 0)
 			return dw_fail(err, DWARFS_ERR_INVALID, "has '..' in its path");
 		if (bytes > 0 && !(bytes == 1 && *text == '.') && count++ >= skip &&
-		    (ret = append_name(out, text, bytes, err)) < 0)
+		    (ret = append_path_component(out, text, bytes, err)) < 0)
 			return ret;
 		text += bytes;
 		text += *text == '/';

@@ -57,7 +57,8 @@ static void set_item_times(struct import_job *job, dwarfs_item *item)
 			 archive_entry_birthtime_nsec(entry));
 }
 
-static int set_device(struct archive_entry *entry, dwarfs_item *item, dwarfs_error **err)
+static int set_item_device(struct archive_entry *entry, dwarfs_item *item,
+			   dwarfs_error **err)
 {
 	const uint64_t major = (uint64_t)archive_entry_rdevmajor(entry);
 	const uint64_t minor = (uint64_t)archive_entry_rdevminor(entry);
@@ -131,7 +132,7 @@ static int set_rest(struct import_job *job, uint32_t type, dwarfs_item *item,
 	if (type == AE_IFLNK)
 		return set_target(job->entry, item, err);
 	if (type == AE_IFCHR || type == AE_IFBLK)
-		return set_device(job->entry, item, err);
+		return set_item_device(job->entry, item, err);
 	return 0;
 }
 

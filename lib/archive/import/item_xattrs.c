@@ -17,7 +17,7 @@ static bool is_odd_byte(unsigned char byte)
 	return byte <= ' ' || byte > '~' || byte == '%' || byte == '=';
 }
 
-static int compare_xattr_names(const void *a, const void *b)
+static int compare_import_xattrs(const void *a, const void *b)
 {
 	const struct import_xattr *left = a, *right = b;
 	int order = strcmp(left->name, right->name);
@@ -36,7 +36,7 @@ static size_t drop_repeated(struct import_xattr *list, size_t count)
 {
 	size_t kept = 0;
 
-	qsort(list, count, sizeof(*list), compare_xattr_names);
+	qsort(list, count, sizeof(*list), compare_import_xattrs);
 	for (size_t i = 0; i < count; i++)
 		if (i + 1 == count || strcmp(list[i].name, list[i + 1].name) != 0)
 			list[kept++] = list[i];

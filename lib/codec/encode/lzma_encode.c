@@ -330,9 +330,10 @@ static int pack_parts(const struct packer *packer, lzma_stream *stream,
 }
 
 /* Pack into at most room bytes of out; its size stays 0 if that is too small. */
-static int pack_with(const struct packer *packer, lzma_stream *stream,
-		     const lzma_filter *filters, struct span in, size_t room,
-		     struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
+static int pack_filtered(const struct packer *packer, lzma_stream *stream,
+			 const lzma_filter *filters, struct span in, size_t room,
+			 struct buffer *out, struct codec_watch *watch,
+			 dwarfs_error **err)
 {
 	out->size = 0;
 	if (dw_buffer_reserve(out, room, err) < 0)
@@ -350,15 +351,15 @@ static int pack_both(struct packer *packer, struct attempt *attempt, struct span
 		     dwarfs_error **err)
 {
 	size_t room = in.size - 1;
-	int ret = pack_with(packer, &attempt->stream, attempt->plain, in, room, out,
-			    watch, err);
+	int ret = pack_filtered(packer, &attempt->stream, attempt->plain, in, room, out,
+				watch, err);
 
 	if (ret < 0)
 		return ret;
 	if (out->size)
 		room = out->size - 1;
-	ret = pack_with(packer, &attempt->stream, attempt->branch, in, room,
-			&packer->other, watch, err);
+	ret = pack_filtered(packer, &attempt->stream, attempt->branch, in, room,
+			    &packer->other, watch, err);
 	if (ret < 0)
 		return ret;
 	*branch_out = packer->other.size > 0;
@@ -462,8 +463,8 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 	if (ret < 0)
 		return ret;
 	if (best->differences.dist)
-		return pack_with(packer, &best->stream, best->delta, in, in.size - 1, out,
-				 watch, err);
+		return pack_filtered(packer, &best->stream, best->delta, in, in.size - 1,
+				     out, watch, err);
 	choose_branch(packer, in, &try_branch);
 	if (try_branch && in.size <= SMALL_BYTES)
 		return pack_both(packer, best, in, out, &branch, watch, err);
@@ -474,8 +475,8 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 	if (branch && packer->best.options.mode == LZMA_MODE_NORMAL &&
 	    (ret = try_whole(packer, in, &branch, watch, err)) < 0)
 		return ret;
-	return pack_with(packer, &best->stream, branch ? best->branch : best->plain, in,
-			 in.size - 1, out, watch, err);
+	return pack_filtered(packer, &best->stream, branch ? best->branch : best->plain,
+			     in, in.size - 1, out, watch, err);
 }
 
 /* The attempts: on a small block with the filter, and on a sample. */

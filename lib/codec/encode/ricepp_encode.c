@@ -58,7 +58,8 @@ static void put_rest(struct encoder *encoder)
 }
 
 /* Bits of a block with this number of low bits per sample. */
-static inline uint32_t cost_of(const uint16_t *coded, unsigned count, unsigned low_bits)
+static inline uint32_t block_bits(const uint16_t *coded, unsigned count,
+				  unsigned low_bits)
 {
 	uint32_t sum = 0;
 
@@ -72,21 +73,21 @@ static inline uint32_t cost_of(const uint16_t *coded, unsigned count, unsigned l
  * start. */
 static unsigned choose_low_bits(const uint16_t *coded, unsigned count, uint32_t *cost_out)
 {
-	uint32_t sum = cost_of(coded, count, 0) - count, cost, next;
+	uint32_t sum = block_bits(coded, count, 0) - count, cost, next;
 	unsigned low_bits = dw_bit_length(sum / count);
 	bool is_lower = false;
 
 	low_bits = low_bits > 1 ? low_bits - 1 : 0;
 	if (low_bits > MAX_LOW_BITS)
 		low_bits = MAX_LOW_BITS;
-	cost = cost_of(coded, count, low_bits);
-	while (low_bits > 0 && (next = cost_of(coded, count, low_bits - 1)) < cost) {
+	cost = block_bits(coded, count, low_bits);
+	while (low_bits > 0 && (next = block_bits(coded, count, low_bits - 1)) < cost) {
 		cost = next;
 		low_bits--;
 		is_lower = true;
 	}
 	while (!is_lower && low_bits < MAX_LOW_BITS &&
-	       (next = cost_of(coded, count, low_bits + 1)) < cost) {
+	       (next = block_bits(coded, count, low_bits + 1)) < cost) {
 		cost = next;
 		low_bits++;
 	}

@@ -195,8 +195,8 @@ static void close_packer(void *state)
 	dw_free(packer);
 }
 
-static int set_up(struct zstd_packer *packer, const struct codec_spec *spec,
-		  size_t block_bytes, dwarfs_error **err)
+static int set_up_context(struct zstd_packer *packer, const struct codec_spec *spec,
+			  size_t block_bytes, dwarfs_error **err)
 {
 	ZSTD_CCtx_params *parameters = ZSTD_createCCtxParams();
 	size_t ret;
@@ -223,7 +223,7 @@ static int zstd_open_packer(const struct codec_spec *spec, size_t block_bytes,
 
 	if (!packer)
 		return dw_fail_nomem(err);
-	if ((ret = set_up(packer, spec, block_bytes, err)) < 0) {
+	if ((ret = set_up_context(packer, spec, block_bytes, err)) < 0) {
 		close_packer(packer);
 		return ret;
 	}

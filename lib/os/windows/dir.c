@@ -125,7 +125,7 @@ int dw_dir_list(int fd, struct os_names *names)
 
 /* -- attributes ---------------------------------------------------------------------- */
 
-static struct os_time time_of(FILETIME from)
+static struct os_time time_of_filetime(FILETIME from)
 {
 	const uint64_t ticks = (uint64_t)from.dwHighDateTime << 32 | from.dwLowDateTime;
 
@@ -161,10 +161,10 @@ int dw_stat_fd(int fd, struct os_stat *stat_out)
 		.device = found.dwVolumeSerialNumber,
 		.inode = (uint64_t)found.nFileIndexHigh << 32 | found.nFileIndexLow,
 		.links = found.nNumberOfLinks,
-		.atime = time_of(found.ftLastAccessTime),
-		.mtime = time_of(found.ftLastWriteTime),
-		.ctime = time_of(found.ftLastWriteTime),
-		.btime = time_of(found.ftCreationTime),
+		.atime = time_of_filetime(found.ftLastAccessTime),
+		.mtime = time_of_filetime(found.ftLastWriteTime),
+		.ctime = time_of_filetime(found.ftLastWriteTime),
+		.btime = time_of_filetime(found.ftCreationTime),
 	};
 	return 0;
 }

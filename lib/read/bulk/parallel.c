@@ -278,7 +278,7 @@ static void empty_block(struct parallel *parallel, struct block *block)
 	*block = (struct block){ .whole = pages };
 }
 
-static struct block *take_free_block(struct parallel *parallel)
+static struct block *take_spare_block(struct parallel *parallel)
 {
 	struct block *block = parallel->spare;
 
@@ -356,7 +356,7 @@ static bool unpack_next(struct parallel *parallel)
 	    parallel->blocks == parallel->most_blocks ||
 	    parallel->decoders == parallel->most_decoders)
 		return false;
-	block = take_free_block(parallel);
+	block = take_spare_block(parallel);
 	if (!block) {
 		parallel->code = DWARFS_ERR_NOMEM;
 		atomic_store(&parallel->stopped, true);
@@ -421,7 +421,7 @@ static void release_blocks(struct parallel *parallel)
 	while (parallel->first)
 		remove_block(parallel, parallel->first);
 	while (parallel->spare) {
-		struct block *block = take_free_block(parallel);
+		struct block *block = take_spare_block(parallel);
 
 		dw_whole_release(parallel->image, &block->whole);
 		dw_free(block);

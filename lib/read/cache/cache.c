@@ -462,7 +462,7 @@ void dw_cache_put(struct dwarfs_image *image, struct cached *cached)
 }
 
 /* The lock is held. */
-static bool hold(struct cache *cache, struct cached *cached)
+static bool hold_unit(struct cache *cache, struct cached *cached)
 {
 	uint64_t bytes;
 
@@ -487,7 +487,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 	if (cached->extent || cached->transient || dw_cache_is_lost(image->cache))
 		return false;
 	pthread_mutex_lock(&image->cache->lock);
-	held = hold(image->cache, cached);
+	held = hold_unit(image->cache, cached);
 	pthread_mutex_unlock(&image->cache->lock);
 	return held;
 }
@@ -664,7 +664,7 @@ static void trim_queue(struct cache *cache, struct queue *queue, uint64_t before
 }
 
 /* Evict what was not read for max_age_ms. */
-static void trim_cache(struct cache *cache, uint64_t max_age_ms)
+static void evict_older(struct cache *cache, uint64_t max_age_ms)
 {
 	uint64_t now = dw_cache_now_ms(),
 		 before = now > max_age_ms ? now - max_age_ms : 0;
@@ -798,5 +798,5 @@ void dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
 	struct cache *cache = dw_context_peek(context);
 
 	if (cache && !dw_cache_is_lost(cache))
-		trim_cache(cache, max_age_ms);
+		evict_older(cache, max_age_ms);
 }

@@ -64,7 +64,7 @@ static bool broken_by(struct checker *checker, int code, dwarfs_error *error)
 	return false;
 }
 
-static void warn(struct checker *checker, const char *message)
+static void report_warning(struct checker *checker, const char *message)
 {
 	if (checker->report)
 		checker->report(checker->user, DWARFS_FINDING_WARNING, message);
@@ -118,7 +118,7 @@ static void tell_attribute(struct checker *checker, uint32_t inode, uint64_t rec
 }
 
 /* The first violation of each kind. */
-static void check_attributes(struct checker *checker)
+static void check_inode_attributes(struct checker *checker)
 {
 	const struct view *view = checker->view;
 	uint32_t told = view->bad_times ? DWARFS_ATTRIBUTE_TIMES : 0;
@@ -260,7 +260,7 @@ static bool check_stored_links(struct checker *checker, const struct tree_place 
 	    dir_value(view, view->dir_self, 0) != 0)
 		return broken(checker, "the root directory has a parent");
 	if (dir_value(view, view->dir_self, count) != 0)
-		warn(checker, "metadata: the sentinel directory names itself");
+		report_warning(checker, "metadata: the sentinel directory names itself");
 	for (uint32_t dir = 1; dir < count; dir++)
 		has_self |= dir_value(view, view->dir_self, dir) != 0;
 	for (uint32_t dir = 1; dir < count; dir++) {
@@ -619,7 +619,7 @@ static bool check_allocated_cache(struct checker *checker)
 	return true;
 }
 
-static bool check_categories(struct checker *checker)
+static bool check_block_categories(struct checker *checker)
 {
 	const struct view *view = checker->view;
 	uint64_t names = 0;
@@ -672,7 +672,7 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	/* Later checks rely on earlier ones. */
 	if (!check_packed_tables(&checker) || !check_records(&checker))
 		return checker.first_code;
-	check_attributes(&checker);
+	check_inode_attributes(&checker);
 	if (!check_entry_references(&checker))
 		return checker.first_code;
 	if (check_directories(&checker))
@@ -685,7 +685,7 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	if (files && check_file_sizes(&checker))
 		check_size_cache(&checker);
 	check_allocated_cache(&checker);
-	check_categories(&checker);
+	check_block_categories(&checker);
 	check_category_metadata(&checker);
 	return checker.first_code;
 }

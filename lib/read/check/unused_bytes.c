@@ -16,7 +16,7 @@ struct used_range {
 	uint64_t end;
 };
 
-static int compare_ranges(const void *left, const void *right)
+static int compare_used_ranges(const void *left, const void *right)
 {
 	const struct used_range *a = left, *b = right;
 
@@ -59,7 +59,7 @@ static int sort_ranges(const struct view *view, struct used_range **ranges_out,
 	if ((ret = list_ranges(view, ranges, count_out, err)) < 0)
 		return ret;
 	if (*count_out > 0)
-		qsort(ranges, *count_out, sizeof(*ranges), compare_ranges);
+		qsort(ranges, *count_out, sizeof(*ranges), compare_used_ranges);
 	*ranges_out = dw_steal(ranges);
 	return 0;
 }

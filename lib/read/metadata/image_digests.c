@@ -64,7 +64,7 @@ static int check_digest_owner(const struct dwarfs_image *image,
 	return 0;
 }
 
-static int load_digests(const void *owner, uint32_t **items_out, dwarfs_error **err)
+static int load_digest_table(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct dwarfs_image *image = owner;
 	auto_free uint8_t *data = NULL;
@@ -93,7 +93,7 @@ int dw_image_need_digests(const struct dwarfs_image *image,
 
 	if (!image->digest_sections)
 		return 0;
-	if ((ret = dw_lazy_need(&image->digests, load_digests, image, err)) < 0)
+	if ((ret = dw_lazy_need(&image->digests, load_digest_table, image, err)) < 0)
 		return ret;
 	*table_out =
 		dw_digest_table_look((const uint8_t *)dw_lazy_items(&image->digests));

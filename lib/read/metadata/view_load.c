@@ -328,7 +328,7 @@ static int category_tables(struct view *view, dwarfs_error **err)
 }
 
 /* Invalid categories count as absent: they do not affect contents. */
-static int load_categories(struct view *view, dwarfs_error **err)
+static int load_block_categories(struct view *view, dwarfs_error **err)
 {
 	int ret = category_tables(view, NULL);
 
@@ -383,7 +383,7 @@ static int load_facts(struct view *view, dwarfs_error **err)
 	    (ret = optional_member(view, MD_FEATURES, &node, &view->has_features_set,
 				   err)) < 0 ||
 	    (ret = copy_strings(view, node, &view->features, err)) < 0 ||
-	    (ret = load_categories(view, err)) < 0)
+	    (ret = load_block_categories(view, err)) < 0)
 		return ret;
 	return load_version(view, err);
 }

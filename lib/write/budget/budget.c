@@ -83,7 +83,7 @@ static uint32_t waiting_blocks(uint32_t block_bits)
 /* -- what a plan takes --------------------------------------------------------------- */
 
 /* The most that a block of a category holds. */
-static size_t most_of_block(const struct plan *plan, uint32_t category)
+static size_t max_block_fill(const struct plan *plan, uint32_t category)
 {
 	size_t block = (size_t)1 << plan->block_bits;
 	uint64_t bytes = plan->stream_bytes[category];
@@ -106,7 +106,7 @@ static uint64_t packing_bytes(const struct plan *plan, uint32_t category)
 	struct packing packing = packing_of(plan, category);
 
 	return plan->used[category]
-		       ? dw_packing_memory(&packing, most_of_block(plan, category))
+		       ? dw_packing_memory(&packing, max_block_fill(plan, category))
 		       : 0;
 }
 
@@ -272,7 +272,7 @@ static bool shrink_codecs(struct plan *plan)
 
 		if (plan->used[i] && packing_bytes(plan, i) == most)
 			any |= shrink_packing(&plan->settings[i], &packing,
-					      most_of_block(plan, i));
+					      max_block_fill(plan, i));
 	}
 	return any;
 }
@@ -465,8 +465,8 @@ static struct plan begin_plan(dwarfs_builder *builder, const struct workload *wo
 }
 
 /* How many bytes of files to keep, with least bytes needed for the rest. */
-static uint64_t kept_bytes(const struct workload *workload, uint64_t limit,
-			   uint64_t least)
+static uint64_t bytes_to_keep(const struct workload *workload, uint64_t limit,
+			      uint64_t least)
 {
 	uint64_t bytes = min_of(KEPT_TOTAL_BYTES, limit / KEPT_SHARE);
 
@@ -522,7 +522,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 		return DWARFS_ERR_NOMEM;
 	if (least > limit)
 		return fail_limit(limit, least, err);
-	budget_out->kept_bytes = kept_bytes(workload, limit, least);
+	budget_out->kept_bytes = bytes_to_keep(workload, limit, least);
 	while (budget_out->readers > 1 &&
 	       dw_estimate_reading(&builder->options, workload, budget_out->readers) +
 			       budget_out->readers * comparing + budget_out->kept_bytes >

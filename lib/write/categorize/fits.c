@@ -240,8 +240,9 @@ static int count_unused(const struct category_file *file, uint64_t start, uint64
 	return 0;
 }
 
-static int add_image(const struct category_file *file, const struct unit *unit,
-		     uint64_t start, struct category_parts *parts, dwarfs_error **err)
+static int add_image_data(const struct category_file *file, const struct unit *unit,
+			  uint64_t start, struct category_parts *parts,
+			  dwarfs_error **err)
 {
 	struct codec_samples samples = {
 		.big_endian = true,
@@ -272,7 +273,7 @@ static int add_unit(const struct category_file *file, const struct unit *unit,
 		return dw_parts_add(parts, CATEGORY_FITS_METADATA, 0, unit->data_bytes,
 				    err);
 	*has_image = true;
-	return add_image(file, unit, start + unit->header_bytes, parts, err);
+	return add_image_data(file, unit, start + unit->header_bytes, parts, err);
 }
 
 /* Padding after the last record, which may be missing at the end of the file. */

@@ -59,8 +59,8 @@ int dw_digest_section_order(const struct tree *tree, const struct contents *cont
 
 /* -- what fits ----------------------------------------------------------------------- */
 
-static uint64_t bytes_with(const struct digest_section_input *in, unsigned bits,
-			   size_t *anchors_out)
+static uint64_t bytes_with_anchors(const struct digest_section_input *in, unsigned bits,
+				   size_t *anchors_out)
 {
 	*anchors_out = dw_block_anchors_count(&in->digests->anchors, bits);
 	return dw_digest_tables_bytes(in->file_count, in->block_count,
@@ -89,7 +89,7 @@ static bool choose_sample(const struct digest_section_input *in, unsigned *bits_
 		return false;
 	most = most > anchors->sample_bits ? most : anchors->sample_bits;
 	for (*bits_out = anchors->sample_bits; *bits_out <= most; ++*bits_out)
-		if (bytes_with(in, *bits_out, anchors_out) <= in->max_bytes)
+		if (bytes_with_anchors(in, *bits_out, anchors_out) <= in->max_bytes)
 			return true;
 	return false;
 }

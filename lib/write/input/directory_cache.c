@@ -114,7 +114,7 @@ int dw_directory_cache_keep(struct directory_cache *cache, uint32_t entry, int f
 }
 
 /* Failing to cache a directory is not an error: its files are opened by a longer path. */
-static int open_directory(struct directory_cache *cache, uint32_t entry)
+static int open_into_cache(struct directory_cache *cache, uint32_t entry)
 {
 	struct cached_directory *ancestor;
 	const char *path;
@@ -133,7 +133,7 @@ static int open_intermediate(struct directory_cache *cache, uint32_t entry)
 {
 	for (int i = 0; i < STEP_LEVELS && entry != 0; i++)
 		entry = cache->tree->entries[entry].parent;
-	return entry == 0 ? 0 : open_directory(cache, entry);
+	return entry == 0 ? 0 : open_into_cache(cache, entry);
 }
 
 int dw_directory_cache_find_ancestor(struct directory_cache *cache, uint32_t entry,
@@ -161,7 +161,7 @@ int dw_directory_cache_open_file(struct directory_cache *cache, uint32_t entry,
 		return -ENOMEM;
 	if (directory != 0 && find_cached(cache, directory) == NULL &&
 	    (directory == cache->last || cache->path.size > LONG_PATH_BYTES)) {
-		if ((ret = open_directory(cache, directory)) < 0)
+		if ((ret = open_into_cache(cache, directory)) < 0)
 			return ret;
 		if (dw_directory_cache_find_ancestor(cache, entry, &ancestor, &path,
 						     NULL) < 0)

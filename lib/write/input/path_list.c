@@ -358,7 +358,7 @@ static int add_node_directory(struct list_import *list_import,
 	return 0;
 }
 
-static int add_entries(struct list_import *list_import, dwarfs_error **err)
+static int add_listed_entries(struct list_import *list_import, dwarfs_error **err)
 {
 	__attribute__((
 		cleanup(free_sorted_nodes))) struct sorted_nodes sorted_nodes = { 0 };
@@ -400,5 +400,5 @@ int dw_path_list_to_tree(struct build_run *run, struct tree *tree, dwarfs_error 
 	    (ret = add_list_node(&list_import, root, err)) < 0 ||
 	    (ret = add_listed_paths(&list_import, err)) < 0)
 		return ret;
-	return add_entries(&list_import, err);
+	return add_listed_entries(&list_import, err);
 }

@@ -462,7 +462,7 @@ static void show_bytes(void *shared)
 	stage->run->progress.bytes_done = atomic_load(&stage->reader.bytes_done);
 }
 
-static int read_all(struct stage *stage, dwarfs_error **err)
+static int inspect_files(struct stage *stage, dwarfs_error **err)
 {
 	static const struct pool_ops ops = {
 		.worker_new = new_reader_worker,
@@ -752,7 +752,8 @@ int dw_inspect(struct build_run *run, struct tree *tree, struct contents *conten
 	if (!followers)
 		return dw_fail_nomem(err);
 	if ((ret = dw_sources_new(&run->sources, run, tree, err)) < 0 ||
-	    (ret = prepare_reader(&stage, err)) < 0 || (ret = read_all(&stage, err)) < 0)
+	    (ret = prepare_reader(&stage, err)) < 0 ||
+	    (ret = inspect_files(&stage, err)) < 0)
 		return ret;
 	chain_files(&stage, followers);
 	if ((ret = add_unique_contents(&stage, contents, followers, err)) < 0 ||

@@ -109,7 +109,7 @@ static void complain_at_path(struct directory_walk *directory_walk, int errnum,
 }
 
 /* Length of a root joined with a path below it. */
-static size_t bytes_with(size_t root, size_t below)
+static size_t joined_bytes(size_t root, size_t below)
 {
 	return root + below + (root > 0 && below > 0);
 }
@@ -135,12 +135,12 @@ static int set_image_path(struct directory_walk *directory_walk, const char *nam
 			  dwarfs_error **err)
 {
 	return set_name(&directory_walk->path,
-			bytes_with(directory_walk->prefix_bytes, directory_walk->below),
+			joined_bytes(directory_walk->prefix_bytes, directory_walk->below),
 			name, err);
 }
 
-static int put_record(struct directory_walk *directory_walk, uint32_t record,
-		      uint32_t *node_out, dwarfs_error **err)
+static int put_walk_record(struct directory_walk *directory_walk, uint32_t record,
+			   uint32_t *node_out, dwarfs_error **err)
 {
 	return dw_assembly_put_or_drop(directory_walk->assembly,
 				       directory_walk->run.context, &directory_walk->path,
@@ -193,7 +193,7 @@ static int add_new_record(struct directory_walk *directory_walk, int fd, const c
 	}
 	if ((ret = add_disk_record(directory_walk, fd, name, &entry, &record, err)) < 0)
 		return ret;
-	return put_record(directory_walk, record, node_out, err);
+	return put_walk_record(directory_walk, record, node_out, err);
 }
 
 static bool may_have_names(const struct os_stat *stat)
@@ -215,7 +215,7 @@ static int add_linked_name(struct directory_walk *directory_walk, int fd,
 		return ret;
 	linked_file = find_linked_file(directory_walk, stat->device, stat->inode);
 	if (linked_file->node != 0)
-		return put_record(
+		return put_walk_record(
 			directory_walk,
 			directory_walk->assembly->nodes[linked_file->node - 1].record,
 			&node, err);
@@ -310,7 +310,7 @@ static int add_root(struct directory_walk *directory_walk, dwarfs_error **err)
 	    (ret = add_disk_record(directory_walk,
 				   directory_walk->open_directories.root_fd, "", &entry,
 				   &record, err)) < 0 ||
-	    (ret = put_record(directory_walk, record, &node, err)) < 0)
+	    (ret = put_walk_record(directory_walk, record, &node, err)) < 0)
 		return ret;
 	return add_directory_names(directory_walk, err);
 }
@@ -331,7 +331,7 @@ static int enter_next_directory(struct directory_walk *directory_walk, dwarfs_er
 		     (struct span){ (const uint8_t *)name, strlen(name) },
 		     &directory_walk->disk_path, err)) < 0)
 		return ret;
-	directory_walk->below = bytes_with(next.below, strlen(name));
+	directory_walk->below = joined_bytes(next.below, strlen(name));
 	directory_walk->names.size = next.name;
 	return 0;
 }

@@ -98,7 +98,7 @@ static int add_slab(struct spool *spool, dwarfs_error **err)
 	return 0;
 }
 
-static int fail_file(const struct spool *spool, int errnum, dwarfs_error **err)
+static int fail_spool_file(const struct spool *spool, int errnum, dwarfs_error **err)
 {
 	int ret = dw_fail_errno(err, errnum,
 				"cannot keep contents in a temporary file in '%s'",
@@ -114,7 +114,7 @@ static int open_scratch_file(struct spool *spool, dwarfs_error **err)
 	if (!spool->buffer && !(spool->buffer = dw_malloc(BUFFER_BYTES)))
 		return dw_fail_nomem(err);
 	if (spool->fd < 0 && (ret = dw_scratch_open(spool->directory, &spool->fd)) < 0)
-		return fail_file(spool, -ret, err);
+		return fail_spool_file(spool, -ret, err);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ static int flush(struct spool *spool, dwarfs_error **err)
 			     (size_t)(spool->end - spool->written),
 			     spool->written - spool->memory_bytes);
 	if (ret < 0)
-		return fail_file(spool, -ret, err);
+		return fail_spool_file(spool, -ret, err);
 	spool->written = spool->end;
 	return 0;
 }

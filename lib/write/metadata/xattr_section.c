@@ -59,7 +59,7 @@ static int new_plan(const struct tree *tree, struct plan *plan, dwarfs_error **e
 }
 
 /* Add a set. Values are numbered by first use; names are only collected. */
-static int add_set(struct plan *plan, uint32_t old, dwarfs_error **err)
+static int add_xattr_set(struct plan *plan, uint32_t old, dwarfs_error **err)
 {
 	struct span bytes = dw_string_set_at(&plan->from->sets, old);
 	size_t count = bytes.size / sizeof(struct xattr_numbers);
@@ -104,7 +104,8 @@ static int add_inode_sets(struct plan *plan, dwarfs_error **err)
 
 		if (set == DW_NO_XATTRS)
 			continue;
-		if (plan->set_of[set - 1] == 0 && (ret = add_set(plan, set - 1, err)) < 0)
+		if (plan->set_of[set - 1] == 0 &&
+		    (ret = add_xattr_set(plan, set - 1, err)) < 0)
 			return ret;
 		plan->sets[i] = plan->set_of[set - 1];
 	}

@@ -59,8 +59,8 @@ int64_t dwarfs_input_mtime(const dwarfs_input *input)
 	return input->mtime;
 }
 
-static int find_category(const struct build_options *options, const char *name,
-			 uint32_t *category_out, dwarfs_error **err)
+static int find_selectable_category(const struct build_options *options, const char *name,
+				    uint32_t *category_out, dwarfs_error **err)
 {
 	*category_out = dw_category_find(&options->categorize, name, strlen(name));
 	if (*category_out == DW_ANY_CATEGORY)
@@ -99,7 +99,7 @@ int dw_input_category(struct build_run *run, const struct tree *tree, uint32_t i
 	if (ret != 0)
 		return dw_callback_fail(ret, &why, err);
 	*category_out = DW_ANY_CATEGORY;
-	return name ? find_category(run->options, name, category_out, err) : 0;
+	return name ? find_selectable_category(run->options, name, category_out, err) : 0;
 }
 
 /* -- options ------------------------------------------------------------------------- */

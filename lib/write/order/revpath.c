@@ -7,8 +7,8 @@
 
 #include "write/order/order.h"
 
-static int compare_entry_names(const struct tree *tree, const struct tree_entry *left,
-			       const struct tree_entry *right)
+static int compare_last_names(const struct tree *tree, const struct tree_entry *left,
+			      const struct tree_entry *right)
 {
 	if (left->name == right->name)
 		return 0;
@@ -27,7 +27,7 @@ static int compare_revpath(const void *left, const void *right, void *user)
 	/* Entry 0 is the root, which has no name. */
 	while (a != b && a != 0 && b != 0) {
 		int order =
-			compare_entry_names(tree, &tree->entries[a], &tree->entries[b]);
+			compare_last_names(tree, &tree->entries[a], &tree->entries[b]);
 
 		if (order != 0)
 			return order;

@@ -161,9 +161,9 @@ uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block
 }
 
 /* The size of a part of the block, compressed. */
-static int measure(struct block_sample *sample, struct span in,
-		   const struct codec_spec *spec, struct codec **codec, size_t *bytes_out,
-		   dwarfs_error **err)
+static int measure_packed(struct block_sample *sample, struct span in,
+			  const struct codec_spec *spec, struct codec **codec,
+			  size_t *bytes_out, dwarfs_error **err)
 {
 	uint32_t id;
 	int ret = *codec ? 0 : dw_codec_new(spec, sample->room, codec, err);
@@ -186,7 +186,7 @@ static int measure_by(struct block_sample *sample, struct span in, const char *t
 	struct codec_spec spec;
 	int ret = dw_codec_parse(text, &spec, err);
 
-	return ret < 0 ? ret : measure(sample, in, &spec, codec, bytes_out, err);
+	return ret < 0 ? ret : measure_packed(sample, in, &spec, codec, bytes_out, err);
 }
 
 /* Once for each sample. */
@@ -227,8 +227,8 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 	sample->literal_bytes = 0;
 	if (ret < 0 || !dw_fast_codec(&spec))
 		return ret;
-	return measure(sample, sample->bytes, &spec, &sample->fast, &sample->fast_bytes,
-		       err);
+	return measure_packed(sample, sample->bytes, &spec, &sample->fast,
+			      &sample->fast_bytes, err);
 }
 
 bool dw_block_sample_is_dense(const struct block_sample *sample)
@@ -324,7 +324,8 @@ static int measure_forecast(struct block_sample *sample, struct span pieces, siz
 	sample->usual_bytes = usual;
 	if (ret < 0 || (ret = dw_codec_new(&spec, pieces.size, &codec, err)) < 0)
 		return ret;
-	return measure(sample, pieces, &spec, &codec, &sample->forecast_bytes, err);
+	return measure_packed(sample, pieces, &spec, &codec, &sample->forecast_bytes,
+			      err);
 }
 
 uint64_t dw_block_sample_forecast(const struct block_sample *sample,

@@ -260,8 +260,8 @@ static bool is_short_period(const struct matcher *matcher, size_t at, uint64_t d
 }
 
 /* What there is around a candidate; false when it is not worth a chunk. */
-static bool measure(struct matcher *matcher, size_t at, uint64_t place, uint64_t stored,
-		    size_t back, struct match *match)
+static bool measure_match(struct matcher *matcher, size_t at, uint64_t place,
+			  uint64_t stored, size_t back, struct match *match)
 {
 	uint64_t block_bytes = matcher->options.block_bytes;
 	bool is_near = place / block_bytes == stored / block_bytes;
@@ -299,7 +299,7 @@ static bool best_match(struct matcher *matcher, const struct anchor *anchor,
 
 		if (!may_refer(matcher, places[i], stored))
 			continue;
-		if (measure(matcher, anchor->at, places[i], stored, back, &match)) {
+		if (measure_match(matcher, anchor->at, places[i], stored, back, &match)) {
 			if (match.size > best->size)
 				*best = match;
 			if (match.size >= LONG_ENOUGH)

@@ -31,7 +31,7 @@ uint64_t dw_xattrs_bytes(const struct xattr_sets *sets)
 	       string_set_bytes(&sets->sets);
 }
 
-static int check_name(struct span name, dwarfs_error **err)
+static int check_xattr_name(struct span name, dwarfs_error **err)
 {
 	if (name.size == 0 || name.size > MAX_NAME_BYTES)
 		return dw_fail(
@@ -44,7 +44,7 @@ static int check_name(struct span name, dwarfs_error **err)
 	return 0;
 }
 
-static int compare_xattr_names(const void *left, const void *right)
+static int compare_name_numbers(const void *left, const void *right)
 {
 	const struct xattr_numbers *a = left, *b = right;
 
@@ -57,14 +57,14 @@ static int intern(struct xattr_sets *sets, const struct xattr_pair *list, size_t
 	for (size_t i = 0; i < count; i++) {
 		int ret;
 
-		if ((ret = check_name(list[i].name, err)) < 0 ||
+		if ((ret = check_xattr_name(list[i].name, err)) < 0 ||
 		    (ret = dw_string_set_add(&sets->names, list[i].name, &numbers[i].name,
 					     err)) < 0 ||
 		    (ret = dw_string_set_add(&sets->values, list[i].value,
 					     &numbers[i].value, err)) < 0)
 			return ret;
 	}
-	qsort(numbers, count, sizeof(numbers[0]), compare_xattr_names);
+	qsort(numbers, count, sizeof(numbers[0]), compare_name_numbers);
 	for (size_t i = 1; i < count; i++) {
 		struct span name = dw_string_set_at(&sets->names, numbers[i].name);
 
