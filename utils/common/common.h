@@ -116,6 +116,7 @@ enum tool_option_kind {
 	TOOL_OFFSET, /* uint64_t: see tool_parse_offset() */
 	TOOL_USER,   /* uint32_t: see tool_parse_user() */
 	TOOL_GROUP,  /* uint32_t: see tool_parse_group() */
+	TOOL_WORD,   /* int: its position in words */
 	TOOL_PARSED, /* what the function parse makes of it */
 };
 
@@ -133,8 +134,9 @@ struct tool_option {
 	unsigned flags; /* of tool_option_flags */
 	enum tool_option_kind kind;
 	size_t target; /* offset of its member in the settings; unused by TOOL_PARSED */
-	uint64_t min, max; /* of TOOL_NUMBER */
-	size_t given;	   /* offset of a bool that becomes true with it; 0: none */
+	uint64_t min, max;	  /* of TOOL_NUMBER */
+	const char *const *words; /* of TOOL_WORD; they end with NULL */
+	size_t given; /* offset of a bool that becomes true with it; 0: none */
 	/* 0, or 1 after printing what is wrong; text is NULL if there is no argument. */
 	int (*parse)(const struct tool_option *option, const char *text, void *settings);
 };
@@ -155,7 +157,9 @@ struct tool_option {
 #define TOOL_INTO_OFFSET(member) TOOL_OFFSET, TOOL_TARGET(uint64_t, member)
 #define TOOL_INTO_USER(member)	 TOOL_USER, TOOL_TARGET(uint32_t, member)
 #define TOOL_INTO_GROUP(member)	 TOOL_GROUP, TOOL_TARGET(uint32_t, member)
-#define TOOL_GIVEN(member)	 .given = TOOL_TARGET(bool, member)
+#define TOOL_INTO_WORD(member, list)                                                     \
+	.kind = TOOL_WORD, .target = TOOL_TARGET(int, member), .words = list
+#define TOOL_GIVEN(member) .given = TOOL_TARGET(bool, member)
 
 /* The name of an option in messages: "--order", or "-S (--block-size-bits)"; returns buffer. */
 #define TOOL_LABEL_ROOM 64
@@ -231,6 +235,10 @@ int tool_parse_number(const char *option, const char *text, uint64_t min, uint64
 /* A number with an optional suffix k, m, g or t (1024 based; "kB" and "KiB" are the
  * same). */
 int tool_parse_bytes(const char *option, const char *text, uint64_t *value_out);
+
+/* One of some words, which end with NULL: its position. */
+int tool_parse_word(const char *option, const char *text, const char *const *words,
+		    int *position_out);
 
 /* A number, or "auto" for DWARFS_OFFSET_AUTO. */
 int tool_parse_offset(const char *option, const char *text, uint64_t *value_out);

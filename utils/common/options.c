@@ -174,6 +174,8 @@ int tool_option_set(const struct tool_option *option, const char *text, void *se
 		return tool_parse_user(name, text, target);
 	case TOOL_GROUP:
 		return tool_parse_group(name, text, target);
+	case TOOL_WORD:
+		return tool_parse_word(name, text, option->words, target);
 	case TOOL_PARSED:
 		return option->parse(option, text, settings);
 	case TOOL_ACTION:

@@ -79,6 +79,34 @@ int tool_parse_bytes(const char *option, const char *text, uint64_t *value_out)
 	return 0;
 }
 
+/* "none, time or swap" of a list that ends with NULL. */
+static void list_words(const char *const *words, char *out, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; words[i] && used < room; i++)
+		used += (size_t)snprintf(out + used, room - used, "%s%s",
+					 i == 0		? ""
+					 : words[i + 1] ? ", "
+							: " or ",
+					 words[i]);
+}
+
+int tool_parse_word(const char *option, const char *text, const char *const *words,
+		    int *position_out)
+{
+	char all[128];
+
+	for (int i = 0; words[i]; i++)
+		if (strcmp(text, words[i]) == 0) {
+			*position_out = i;
+			return 0;
+		}
+	list_words(words, all, sizeof(all));
+	return tool_error("invalid value '%s' for %s%s: use %s", text, dashes(option),
+			  option, all);
+}
+
 int tool_parse_offset(const char *option, const char *text, uint64_t *value_out)
 {
 	const char *end;

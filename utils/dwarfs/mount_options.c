@@ -53,34 +53,6 @@ static int parse_duration(const char *name, const char *text, uint64_t *ms_out)
 			  text, name);
 }
 
-/* "none, time or swap" of a list that ends with NULL. */
-static void list_words(const char *const *words, char *out, size_t room)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; words[i] && used < room; i++)
-		used += (size_t)snprintf(out + used, room - used, "%s%s",
-					 i == 0		? ""
-					 : words[i + 1] ? ", "
-							: " or ",
-					 words[i]);
-}
-
-/* One of the words of a list that ends with NULL. */
-static int parse_word(const char *name, const char *text, const char *const *words,
-		      int *out)
-{
-	char all[128];
-
-	for (int i = 0; words[i]; i++)
-		if (strcmp(text, words[i]) == 0) {
-			*out = i;
-			return 0;
-		}
-	list_words(words, all, sizeof(all));
-	return tool_error("invalid value '%s' for %s: use %s", text, name, all);
-}
-
 static int parse_interval(const struct tool_option *option, const char *text, void *to)
 {
 	struct settings *settings = to;
@@ -125,50 +97,11 @@ static int parse_parts(const struct tool_option *option, const char *text, void 
 	for (char *word; (word = strsep(&rest, "+"));) {
 		int part = 0;
 
-		if (parse_word(option->name, word, words, &part) != 0)
+		if (tool_parse_word(option->name, word, words, &part) != 0)
 			return 1;
 		((struct settings *)settings)->perfmon |= 1u << part;
 	}
 	return 0;
-}
-
-static int parse_lock(const struct tool_option *option, const char *text, void *settings)
-{
-	static const char *const words[] = { "none", "try", "must", NULL };
-	int word = LOCK_NONE, ret = parse_word(option->name, text, words, &word);
-
-	((struct settings *)settings)->lock = (enum lock_mode)word;
-	return ret;
-}
-
-static int parse_tidy(const struct tool_option *option, const char *text, void *settings)
-{
-	static const char *const words[] = { "none", "time", "swap", NULL };
-	int word = TIDY_NONE, ret = parse_word(option->name, text, words, &word);
-
-	((struct settings *)settings)->tidy = (enum tidy_mode)word;
-	return ret;
-}
-
-static int parse_verify(const struct tool_option *option, const char *text,
-			void *settings)
-{
-	static const char *const words[] = { "eager", "lazy", NULL };
-	int word = 0, ret = parse_word(option->name, text, words, &word);
-
-	((struct settings *)settings)->verify =
-		word ? DWARFS_VERIFY_LAZY : DWARFS_VERIFY_EAGER;
-	return ret;
-}
-
-static int parse_affinity(const struct tool_option *option, const char *text,
-			  void *settings)
-{
-	static const char *const words[] = { "auto", "caller", "none", NULL };
-	int word = AFFINITY_AUTO, ret = parse_word(option->name, text, words, &word);
-
-	((struct settings *)settings)->affinity = (enum affinity_mode)word;
-	return ret;
 }
 
 static int parse_allocator(const struct tool_option *option, const char *text,
@@ -178,7 +111,7 @@ static int parse_allocator(const struct tool_option *option, const char *text,
 	int word = 0;
 
 	(void)settings;
-	if (parse_word(option->name, text, words, &word) != 0)
+	if (tool_parse_word(option->name, text, words, &word) != 0)
 		return 1;
 	if (word == 0)
 		tool_log(DWARFS_LOG_WARN,
@@ -253,6 +186,30 @@ static int warn_no_effect(const struct tool_option *option, const char *text,
 
 /* -- the table ----------------------------------------------------------------------- */
 
+static const char *const verify_modes[] = {
+	[DWARFS_VERIFY_EAGER] = "eager",
+	[DWARFS_VERIFY_LAZY] = "lazy",
+	NULL,
+};
+static const char *const tidy_modes[] = {
+	[TIDY_NONE] = "none",
+	[TIDY_TIME] = "time",
+	[TIDY_SWAP] = "swap",
+	NULL,
+};
+static const char *const affinity_modes[] = {
+	[AFFINITY_AUTO] = "auto",
+	[AFFINITY_CALLER] = "caller",
+	[AFFINITY_NONE] = "none",
+	NULL,
+};
+static const char *const lock_modes[] = {
+	[LOCK_NONE] = "none",
+	[LOCK_TRY] = "try",
+	[LOCK_MUST] = "must",
+	NULL,
+};
+
 #define PARSED(function)     .kind = TOOL_PARSED, .parse = function
 #define INTO_COPY(member)    PARSED(store_text), .target = TOOL_TARGET(char *, member)
 #define INTO_CLEARED(member) PARSED(clear_flag), .target = TOOL_TARGET(bool, member)
@@ -270,7 +227,7 @@ static const struct tool_option mount_options[] = {
 	  TOOL_INTO_NUMBER(image_bytes, 0, UINT64_MAX - 1) },
 	{ 0, "-o verify", "eager|lazy",
 	  "check hashes before use, or not to wait for that (eager)", 0,
-	  PARSED(parse_verify) },
+	  TOOL_INTO_WORD(verify, verify_modes) },
 	{ 0, "-o mmap", NULL, "map the file; it must not shrink", 0,
 	  TOOL_INTO_FLAG(mapped) },
 	{ 0, "-o no_mmap", NULL, "read the file (default)", 0, INTO_CLEARED(mapped) },
@@ -296,7 +253,8 @@ static const struct tool_option mount_options[] = {
 	{ 0, "-o preload_category", "C", "decode the blocks of a category", 0,
 	  INTO_COPY(preload_category) },
 	{ 0, "-o tidy_strategy", "none|time|swap",
-	  "evict blocks that were not read for a while (none)", 0, PARSED(parse_tidy) },
+	  "evict blocks that were not read for a while (none)", 0,
+	  TOOL_INTO_WORD(tidy, tidy_modes) },
 	{ 0, "-o tidy_interval", "TIME", "how often to look for them (5m)", 0,
 	  PARSED(parse_interval) },
 	{ 0, "-o tidy_max_age", "TIME", "how long a while is (10m)", 0,
@@ -304,9 +262,9 @@ static const struct tool_option mount_options[] = {
 	{ 0, "-o affinity", "auto|caller|none",
 	  "serve on the CPU of the calling process (auto: unless\n"
 	  "there are several at a time)",
-	  0, PARSED(parse_affinity) },
+	  0, TOOL_INTO_WORD(affinity, affinity_modes) },
 	{ 0, "-o mlock", "none|try|must", "keep the metadata in memory (none)", 0,
-	  PARSED(parse_lock) },
+	  TOOL_INTO_WORD(lock, lock_modes) },
 	{ 0, "-o cache_files", NULL, "let the kernel cache contents (default)", 0,
 	  TOOL_INTO_FLAG(cache_files) },
 	{ 0, "-o no_cache_files", NULL, "do not", 0, INTO_CLEARED(cache_files) },

@@ -27,12 +27,12 @@ struct settings {
 	uint64_t readahead_bytes;
 	uint64_t sequence;	 /* reads in a row that make it decode ahead; 0: never */
 	uint32_t finish_percent; /* of a block: decode the rest, too */
-	int verify;
-	bool mapped; /* map the image file */
-	enum lock_mode lock;
-	enum tidy_mode tidy;
+	int verify;		 /* a dwarfs_verify */
+	bool mapped;		 /* map the image file */
+	int lock;		 /* a lock_mode */
+	int tidy;		 /* a tidy_mode */
 	uint64_t tidy_interval_ms, tidy_age_ms;
-	enum affinity_mode affinity;
+	int affinity; /* an affinity_mode */
 	bool preload_all;
 	char *preload_category; /* NULL: none */
 

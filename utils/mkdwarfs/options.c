@@ -14,6 +14,20 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *const conflict_ways[] = {
+	[DWARFS_CONFLICT_LAST] = "last",
+	[DWARFS_CONFLICT_FIRST] = "first",
+	[DWARFS_CONFLICT_RENAME] = "rename",
+	[DWARFS_CONFLICT_ERROR] = "error",
+	NULL,
+};
+static const char *const digest_uses[] = {
+	[DWARFS_DIGESTS_AUTO] = "auto",
+	[DWARFS_DIGESTS_ALWAYS] = "always",
+	[DWARFS_DIGESTS_NEVER] = "never",
+	NULL,
+};
+
 static const struct tool_option options[] = {
 	{ 'i', "input", "PATH",
 	  "a directory, an archive or an image, or - for an\narchive from stdin; several "
@@ -50,11 +64,11 @@ static const struct tool_option options[] = {
 	  .kind = TOOL_PARSED, .parse = parse_base_trust, TOOL_GIVEN(has_base_trust) },
 	{ 0, "on-conflict", "WAY",
 	  "if several inputs have a path: last (default), first,\nrename, error",
-	  .kind = TOOL_PARSED, .parse = parse_on_conflict },
+	  TOOL_INTO_WORD(on_conflict, conflict_ways) },
 	{ 0, "digests", "WHEN",
 	  "store digests of the files, so that this image is appended\nto or merged faster: "
 	  "auto (default: if they are less than\n0.5 % of it), always, never",
-	  .kind = TOOL_PARSED, .parse = parse_digests },
+	  TOOL_INTO_WORD(digests, digest_uses) },
 	{ 0, "trust-digests", NULL,
 	  "files of images are equal if their sizes and digests are;\ntheir bytes are not "
 	  "compared",

@@ -23,7 +23,7 @@ parse_option ignore_number;
 /* The option of the same name. */
 parse_option parse_level, parse_block_bits, parse_memory_limit, parse_categorizers;
 parse_option parse_ratio, parse_zstd_level, parse_debug_filter, parse_set_time;
-parse_option parse_time_resolution, parse_recompress, parse_on_conflict, parse_digests;
+parse_option parse_time_resolution, parse_recompress;
 parse_option parse_base_trust;
 
 /* --progress, and --no-progress without a text. */

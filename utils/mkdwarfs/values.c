@@ -131,54 +131,6 @@ int parse_recompress(const struct tool_option *option, const char *text, void *s
 			  text, option->name);
 }
 
-/* The index of a word in a list, or -1. */
-static int index_of(const char *text, const char *const *list, size_t count)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if (strcmp(text, list[i]) == 0)
-			return (int)i;
-	return -1;
-}
-
-int parse_on_conflict(const struct tool_option *option, const char *text, void *settings)
-{
-	static const char *const ways[] = {
-		[DWARFS_CONFLICT_LAST] = "last",
-		[DWARFS_CONFLICT_FIRST] = "first",
-		[DWARFS_CONFLICT_RENAME] = "rename",
-		[DWARFS_CONFLICT_ERROR] = "error",
-	};
-	struct settings *s = settings;
-	int found = index_of(text, ways, sizeof(ways) / sizeof(ways[0]));
-
-	if (found >= 0) {
-		s->on_conflict = found;
-		return 0;
-	}
-	return tool_error("invalid value '%s' for --%s: use last, first, rename or error",
-			  text, option->name);
-}
-
-int parse_digests(const struct tool_option *option, const char *text, void *settings)
-{
-	static const char *const uses[] = {
-		[DWARFS_DIGESTS_AUTO] = "auto",
-		[DWARFS_DIGESTS_ALWAYS] = "always",
-		[DWARFS_DIGESTS_NEVER] = "never",
-	};
-	struct settings *s = settings;
-	int found = index_of(text, uses, sizeof(uses) / sizeof(uses[0]));
-
-	if (found >= 0) {
-		s->digests = found;
-		return 0;
-	}
-	return tool_error("invalid value '%s' for --%s: use auto, always or never", text,
-			  option->name);
-}
-
 int parse_base_trust(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;
