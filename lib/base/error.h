@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <dwarfs/error.h>
@@ -66,6 +67,12 @@ int dw_callback_fail(int ret, dwarfs_error **why, dwarfs_error **err);
 
 /* Change the code of *err, if there is one; returns the code. */
 int dw_error_as(dwarfs_error **err, int code);
+
+/* Whether a failure does not concern one entry only, but ends a run over many. */
+static inline bool dw_is_fatal(int code)
+{
+	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
+}
 
 /* The code for an errno value. */
 int dw_code_of_errno(int errnum);

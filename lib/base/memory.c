@@ -53,3 +53,18 @@ int dw_buffer_append(struct buffer *buffer, const void *data, size_t size,
 	buffer->size += size;
 	return 0;
 }
+
+void dw_reverse(void *list, size_t count, size_t item_bytes)
+{
+	uint8_t *first = list, *last = first + count * item_bytes;
+
+	for (size_t i = 0; i < count / 2; i++, first += item_bytes) {
+		last -= item_bytes;
+		for (size_t at = 0; at < item_bytes; at++) {
+			uint8_t byte = first[at];
+
+			first[at] = last[at];
+			last[at] = byte;
+		}
+	}
+}

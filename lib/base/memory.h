@@ -93,6 +93,23 @@ static inline int dw_span_compare(struct span a, struct span b)
 	return a.size < b.size ? -1 : a.size > b.size;
 }
 
+/* Bring the items of a list, each of this size, into the opposite order. */
+void dw_reverse(void *list, size_t count, size_t item_bytes);
+
+/* FNV-1a of 64 bits, for short texts and tables in memory: the hash of no bytes. */
+#define DW_FNV1A_START UINT64_C(0xCBF29CE484222325)
+#define DW_FNV1A_PRIME UINT64_C(0x100000001B3)
+
+/* Continue a hash with more bytes. */
+static inline uint64_t dw_fnv1a(uint64_t hash, const void *data, size_t bytes)
+{
+	const uint8_t *at = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ at[i]) * DW_FNV1A_PRIME;
+	return hash;
+}
+
 /* Whether all of at least one byte are zero. */
 static inline bool dw_is_zero(const uint8_t *data, size_t bytes)
 {

@@ -65,12 +65,6 @@ static struct listed describe_inode(const struct side *side, const dwarfs_stat *
 	};
 }
 
-/* Whether an error ends the whole comparison. */
-static bool is_fatal(int code)
-{
-	return code == DWARFS_ERR_NOMEM || code == DWARFS_ERR_CANCELLED;
-}
-
 static int add_image_target(struct side *side, dwarfs_inode inode, struct listed *listed,
 			    dwarfs_error **err)
 {
@@ -80,7 +74,7 @@ static int add_image_target(struct side *side, dwarfs_inode inode, struct listed
 	int ret = dwarfs_link_read(side->image, inode, target, sizeof(target), &bytes,
 				   &why);
 
-	if (is_fatal(ret))
+	if (dw_is_fatal(ret))
 		return dw_error_copy(err, ret, why);
 	if (ret < 0)
 		return dw_listed_lose(&side->listing, KNOWN_LOST,
@@ -94,7 +88,7 @@ static int add_image_target(struct side *side, dwarfs_inode inode, struct listed
 static int lose_image_xattrs(struct side *side, int code, const dwarfs_error *why,
 			     dwarfs_error **err)
 {
-	if (is_fatal(code))
+	if (dw_is_fatal(code))
 		return dw_error_copy(err, code, why);
 	side->is_bare = true;
 	return dw_listed_lose(&side->listing, KNOWN_NO_XATTRS, dwarfs_error_message(why),
@@ -165,7 +159,7 @@ static int add_lost(struct side *side, uint32_t path, int code, const dwarfs_err
 	struct listed *listed;
 	int ret;
 
-	if (is_fatal(code))
+	if (dw_is_fatal(code))
 		return dw_error_copy(err, code, why);
 	ret = dw_listed_add(&side->listing, path, &entry, &listed, err);
 	return ret < 0 ? ret
@@ -512,7 +506,7 @@ static int sum_alone(struct summing *summing, uint32_t file, void *buffer,
 		ret = read_alone(summing, opened, buffer, sum, &why);
 	dw_sum_finish(sum, contents->sum);
 	contents->has_sum = ret == 0;
-	if (ret == DWARFS_ERR_NOMEM || ret == DWARFS_ERR_CANCELLED)
+	if (dw_is_fatal(ret))
 		return dw_error_copy(err, ret, why);
 	if (ret < 0)
 		return dw_listed_trouble(&summing->side->listing, file,

@@ -40,10 +40,9 @@ int dw_listed_text(struct listing *listing, const void *data, size_t bytes,
 static size_t head_of(const struct listing *listing, uint32_t parent, const char *name,
 		      size_t bytes)
 {
-	uint64_t hash = (UINT64_C(0xcbf29ce484222325) ^ parent) * UINT64_C(0x100000001b3);
+	const uint64_t start = (DW_FNV1A_START ^ parent) * DW_FNV1A_PRIME;
+	const uint64_t hash = dw_fnv1a(start, name, bytes);
 
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (uint8_t)name[i]) * UINT64_C(0x100000001b3);
 	return (size_t)(hash ^ hash >> 32) & (listing->path_head_count - 1);
 }
 

@@ -22,19 +22,13 @@
 
 /* -- failures ------------------------------------------------------------------------ */
 
-/* Whether a run can go on after an entry that failed with this code. */
-static bool is_fatal(int code)
-{
-	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
-}
-
 /* Takes why. */
 static void record_failure(struct job *job, int code, dwarfs_error *why)
 {
 	atomic_fetch_add(&job->counts.failures, 1);
-	if (is_fatal(code))
+	if (dw_is_fatal(code))
 		atomic_store(&job->abandoned, true);
-	if (is_fatal(code) || !job->extract->continue_on_error)
+	if (dw_is_fatal(code) || !job->extract->continue_on_error)
 		atomic_store(&job->stopped, true);
 	else
 		dw_log(dwarfs_image_context(job->image), DWARFS_LOG_ERROR, "%s",
@@ -52,7 +46,7 @@ void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *wh
 {
 	auto_free char *path = NULL;
 
-	if (!is_fatal(code))
+	if (!dw_is_fatal(code))
 		path = dw_plan_path(&job->plan, job->target, entry);
 	if (path) {
 		dw_explain(&why, code, "%s", path);

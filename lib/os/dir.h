@@ -45,6 +45,10 @@ static inline void dw_cleanup_os_names(struct os_names *names)
 }
 #define auto_os_names __attribute__((cleanup(dw_cleanup_os_names)))
 
+/* For dw_dir_list(): 0 or -ENOMEM. */
+int dw_os_names_append(struct os_names *names, enum os_kind kind, const char *name);
+void dw_os_names_sort(struct os_names *names);
+
 static inline const char *dw_os_name(const struct os_names *names, size_t i)
 {
 	return (const char *)names->text.data + names->offsets[i];

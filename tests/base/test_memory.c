@@ -171,6 +171,31 @@ static void bit_lengths(void **state)
 	assert_int_equal(dw_bit_length(UINT64_MAX), 64);
 }
 
+static void lists_are_reversed(void **state)
+{
+	uint32_t odd[] = { 1, 2, 3, 4, 5 }, even[] = { 0x01020304, 0x05060708 };
+
+	(void)state;
+	dw_reverse(odd, 5, sizeof(odd[0]));
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(odd[i], 5 - i);
+	dw_reverse(even, 2, sizeof(even[0]));
+	assert_int_equal(even[0], 0x05060708);
+	assert_int_equal(even[1], 0x01020304);
+	dw_reverse(even, 0, sizeof(even[0]));
+	assert_int_equal(even[0], 0x05060708);
+}
+
+/* The examples of the authors of the hash. */
+static void hashes_are_those_of_fnv1a(void **state)
+{
+	(void)state;
+	assert_true(dw_fnv1a(DW_FNV1A_START, "", 0) == UINT64_C(0xcbf29ce484222325));
+	assert_true(dw_fnv1a(DW_FNV1A_START, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+	assert_true(dw_fnv1a(dw_fnv1a(DW_FNV1A_START, "foo", 3), "bar", 3) ==
+		    UINT64_C(0x85944171f73967e8));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +210,8 @@ int main(void)
 		cmocka_unit_test(numbers_are_little_endian_anywhere),
 		cmocka_unit_test(big_endian_numbers_have_their_own_functions),
 		cmocka_unit_test(bit_lengths),
+		cmocka_unit_test(lists_are_reversed),
+		cmocka_unit_test(hashes_are_those_of_fnv1a),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,15 +236,12 @@ static int read_all_files(struct checksums *checksums)
 {
 	auto_handle(dwarfs_walk) *walk = NULL;
 	auto_handle(dwarfs_stat) *stat = NULL;
-	auto_handle(dwarfs_error) *err = NULL;
 	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
-	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(checksums->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_DATA, &walk,
-			    &err) < 0)
-		return tool_fail(err, NULL);
+	if (begin_walk(checksums->image, DWARFS_WALK_DATA, &walk, &stat))
+		return 1;
 	while ((ret = next_intact(checksums->image, walk, &entry, stat, &lost)) > 0) {
 		if (!S_ISREG(dwarfs_stat_mode(stat)) ||
 		    leaves_out(checksums, stat, dwarfs_walk_path(walk)))

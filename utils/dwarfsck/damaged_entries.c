@@ -4,6 +4,17 @@
  */
 #include "dwarfsck/dwarfsck.h"
 
+int begin_walk(const dwarfs_image *image, enum dwarfs_walk_order order,
+	       dwarfs_walk **walk_out, dwarfs_stat **stat_out)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (dwarfs_stat_new(stat_out, &err) < 0 ||
+	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, order, walk_out, &err) < 0)
+		return tool_fail(err, NULL);
+	return 0;
+}
+
 int next_intact(const dwarfs_image *image, dwarfs_walk *walk, dwarfs_entry *entry_out,
 		dwarfs_stat *stat, uint64_t *lost)
 {

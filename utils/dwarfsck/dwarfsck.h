@@ -108,6 +108,10 @@ struct inode_counts {
 };
 int count_inodes(const dwarfs_image *image, struct inode_counts *counts);
 
+/* Begin a walk of all entries; the caller frees both, also on failure: 1 after printing. */
+int begin_walk(const dwarfs_image *image, enum dwarfs_walk_order order,
+	       dwarfs_walk **walk_out, dwarfs_stat **stat_out);
+
 /*
  * Go to the next entry of a walk, and fill stat unless it is NULL. Damaged entries are printed
  * as errors, counted in *lost, and passed over. Returns 1, 0 at the end, or -1 if the walk

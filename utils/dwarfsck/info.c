@@ -351,14 +351,12 @@ static int print_tree(const dwarfs_image *image)
 {
 	auto_handle(dwarfs_walk) *walk = NULL;
 	auto_handle(dwarfs_stat) *stat = NULL;
-	auto_handle(dwarfs_error) *err = NULL;
 	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
-	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
-		return tool_fail(err, NULL);
+	if (begin_walk(image, DWARFS_WALK_TREE, &walk, &stat))
+		return 1;
 	while ((ret = next_intact(image, walk, &entry, stat, &lost)) > 0)
 		print_tree_entry(dwarfs_walk_path(walk), dwarfs_walk_depth(walk), stat);
 	return ret < 0 || lost > 0;

@@ -445,15 +445,13 @@ static int print_entries(const dwarfs_image *image)
 {
 	auto_handle(dwarfs_walk) *walk = NULL;
 	auto_handle(dwarfs_stat) *stat = NULL;
-	auto_handle(dwarfs_error) *err = NULL;
 	const char *gap = "\n    ";
 	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
-	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
-		return tool_fail(err, NULL);
+	if (begin_walk(image, DWARFS_WALK_TREE, &walk, &stat))
+		return 1;
 	while ((ret = next_intact(image, walk, &entry, stat, &lost)) > 0) {
 		json_t *value;
 

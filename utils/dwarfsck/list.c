@@ -187,15 +187,13 @@ int print_list(const dwarfs_image *image, bool verbose)
 {
 	auto_handle(dwarfs_walk) *walk = NULL;
 	auto_handle(dwarfs_stat) *stat = NULL;
-	auto_handle(dwarfs_error) *err = NULL;
 	struct widths widths = { 0 };
 	uint64_t lost = 0;
 	dwarfs_entry entry;
 	int ret;
 
-	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
-		return tool_fail(err, NULL);
+	if (begin_walk(image, DWARFS_WALK_TREE, &walk, &stat))
+		return 1;
 	if (verbose)
 		measure_entries(image, stat, &widths);
 	while ((ret = next_intact(image, walk, &entry, verbose ? stat : NULL, &lost)) >

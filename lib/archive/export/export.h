@@ -191,12 +191,6 @@ struct export_run {
 int dw_export_lose(struct export_run *run, int what, const char *path, int code,
 		   dwarfs_error *why, dwarfs_error **err);
 
-/* Whether a failure does not concern one entry, but ends the run. */
-static inline bool dw_export_is_fatal(int code)
-{
-	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
-}
-
 /* select.c: choose the entries to write, and sum up their sizes. Damaged entries are
  * reported as lost.
  */

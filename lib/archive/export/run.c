@@ -51,7 +51,7 @@ static bool names(const char *message, const char *path)
 int dw_export_lose(struct export_run *run, int what, const char *path, int code,
 		   dwarfs_error *why, dwarfs_error **err)
 {
-	if (dw_export_is_fatal(code)) {
+	if (dw_is_fatal(code)) {
 		dw_error_copy(err, code, why);
 		dwarfs_error_free(why);
 		return code;
@@ -96,7 +96,7 @@ static int write_header(struct export_run *run, dwarfs_error **why, dwarfs_error
 	code = dw_export_explain(run, why);
 	if (code == 0)
 		code = dw_export_fail_text(run->archive, why);
-	if (dw_export_is_fatal(code))
+	if (dw_is_fatal(code))
 		return dw_fail_nomem(err);
 	return ret == ARCHIVE_WARN && !run->format->warns_only ? 0 : -code;
 }

@@ -32,16 +32,6 @@ static void set_bit(uint8_t *bits, dwarfs_entry entry)
 	bits[entry.number / 8] |= (uint8_t)(1u << entry.number % 8);
 }
 
-/* FNV-1a; names with the same hash are compared. */
-static uint64_t hash_name(const char *name, size_t bytes)
-{
-	uint64_t hash = UINT64_C(0xCBF29CE484222325);
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (uint8_t)name[i]) * UINT64_C(0x100000001B3);
-	return hash;
-}
-
 /* Damaged names are skipped: the walk reports them. */
 static bool get_name(const dwarfs_image *image, dwarfs_entry entry,
 		     char name[DWARFS_NAME_BUFFER_BYTES], size_t *bytes_out)
@@ -103,8 +93,9 @@ static int find_in_any_order(struct export_run *run, dwarfs_entry entry, uint32_
 		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i < count && ret == 0; i++, entry.number++) {
 		if (get_name(run->image, entry, name, &bytes))
-			list[known++] =
-				(struct hashed_name){ hash_name(name, bytes), entry };
+			list[known++] = (struct hashed_name){
+				dw_fnv1a(DW_FNV1A_START, name, bytes), entry
+			};
 		if (i % NAMES_PER_TICK == 0)
 			ret = dw_progress_tick(&run->progress, err);
 	}

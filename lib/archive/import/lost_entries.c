@@ -13,10 +13,8 @@
 
 static uint64_t hash_path(const struct buffer *path)
 {
-	uint64_t hash = UINT64_C(0xCBF29CE484222325);
+	const uint64_t hash = dw_fnv1a(DW_FNV1A_START, path->data, path->size);
 
-	for (size_t i = 0; i < path->size; i++)
-		hash = (hash ^ path->data[i]) * UINT64_C(0x100000001B3);
 	return hash + (hash == 0);
 }
 

@@ -30,13 +30,6 @@
 #define PASS_ONLY O_RDONLY
 #endif
 
-void dw_os_names_free(struct os_names *names)
-{
-	dw_buffer_free(&names->text);
-	dw_free(names->offsets);
-	*names = (struct os_names){ 0 };
-}
-
 static int open_at(int fd, const char *path, int flags)
 {
 	int opened;
@@ -104,33 +97,11 @@ int dw_dir_pass_at(int fd, const char *path, int *fd_out)
 	return 0;
 }
 
-static uint8_t entry_kind(const struct dirent *entry)
+static enum os_kind entry_kind(const struct dirent *entry)
 {
 	if (entry->d_type == DT_UNKNOWN)
 		return OS_KIND_UNKNOWN;
 	return entry->d_type == DT_DIR ? OS_KIND_DIRECTORY : OS_KIND_OTHER;
-}
-
-static int append_listed_name(struct os_names *names, const struct dirent *entry)
-{
-	uint8_t kind = entry_kind(entry);
-
-	if (dw_grow(&names->offsets, &names->room, names->count + 1, NULL) < 0 ||
-	    dw_buffer_append(&names->text, &kind, 1, NULL) < 0)
-		return -ENOMEM;
-	names->offsets[names->count++] = names->text.size;
-	if (dw_buffer_append(&names->text, entry->d_name, strlen(entry->d_name) + 1,
-			     NULL) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-static int compare_entry_names(const void *left, const void *right, void *text)
-{
-	const char *a = (const char *)text + *(const uint64_t *)left;
-	const char *b = (const char *)text + *(const uint64_t *)right;
-
-	return strcmp(a, b);
 }
 
 static void close_dir(DIR **dir)
@@ -160,14 +131,13 @@ int dw_dir_list(int fd, struct os_names *names)
 	while (errno = 0, (entry = readdir(dir)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if ((ret = append_listed_name(names, entry)) < 0)
+		if ((ret = dw_os_names_append(names, entry_kind(entry), entry->d_name)) <
+		    0)
 			return ret;
 	}
 	if (errno != 0)
 		return -errno;
-	if (names->count > 1)
-		qsort_r(names->offsets, names->count, sizeof(names->offsets[0]),
-			compare_entry_names, names->text.data);
+	dw_os_names_sort(names);
 	return 0;
 }
 

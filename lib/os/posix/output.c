@@ -114,12 +114,9 @@ static char *folder_of(const char *path)
 /* FNV-1a of the last name of a path. */
 static uint64_t hash_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	uint64_t hash = 0xcbf29ce484222325;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	for (const char *at = slash ? slash + 1 : path; *at; at++)
-		hash = (hash ^ (uint8_t)*at) * 0x100000001b3;
-	return hash;
+	return dw_fnv1a(DW_FNV1A_START, name, strlen(name));
 }
 
 /* A hidden name in the same directory: the one of the path, or, if others is not 0, one that is

@@ -15,13 +15,6 @@
 
 #define OPEN_AS_IT_IS (FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT)
 
-void dw_os_names_free(struct os_names *names)
-{
-	dw_buffer_free(&names->text);
-	dw_free(names->offsets);
-	*names = (struct os_names){ 0 };
-}
-
 /* -- directories --------------------------------------------------------------------- */
 
 static int open_directory(int dir, const char *path, DWORD flags, int *fd_out)
@@ -62,21 +55,12 @@ static int append_listed_name(struct os_names *names, const WIN32_FIND_DATAW *fo
 {
 	const bool is_dir = (found->dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) &&
 			    !(found->dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT);
-	const uint8_t kind = is_dir ? OS_KIND_DIRECTORY : OS_KIND_OTHER;
 	auto_free char *name = dw_narrow(found->cFileName);
 
-	if (!name || dw_grow(&names->offsets, &names->room, names->count + 1, NULL) < 0 ||
-	    dw_buffer_append(&names->text, &kind, 1, NULL) < 0)
+	if (!name)
 		return -ENOMEM;
-	names->offsets[names->count++] = names->text.size;
-	return dw_buffer_append(&names->text, name, strlen(name) + 1, NULL) < 0 ? -ENOMEM
-										: 0;
-}
-
-static int compare_entry_names(const void *left, const void *right, void *text)
-{
-	return strcmp((const char *)text + *(const uint64_t *)left,
-		      (const char *)text + *(const uint64_t *)right);
+	return dw_os_names_append(names, is_dir ? OS_KIND_DIRECTORY : OS_KIND_OTHER,
+				  name);
 }
 
 static int list_all(const wchar_t *pattern, struct os_names *names)
@@ -117,9 +101,7 @@ int dw_dir_list(int fd, struct os_names *names)
 	memcpy(pattern + length, L"\\*", 3 * sizeof(*pattern));
 	if ((ret = list_all(pattern, names)) < 0)
 		return ret;
-	if (names->count > 1)
-		qsort_r(names->offsets, names->count, sizeof(names->offsets[0]),
-			compare_entry_names, names->text.data);
+	dw_os_names_sort(names);
 	return 0;
 }
 

@@ -256,17 +256,6 @@ static int import_parts(struct scanner *scanner, uint32_t entry, struct listing 
 	return 0;
 }
 
-/* The stack is popped from its end: the first directory must be the last one. */
-static void reverse_stack(struct queued_directory *list, size_t count)
-{
-	for (size_t i = 0; i < count / 2; i++) {
-		struct queued_directory kept = list[i];
-
-		list[i] = list[count - 1 - i];
-		list[count - 1 - i] = kept;
-	}
-}
-
 static int import_listing(struct scanner *scanner, uint32_t entry,
 			  struct listing *listing, dwarfs_error **err)
 {
@@ -285,7 +274,9 @@ static int import_listing(struct scanner *scanner, uint32_t entry,
 		return ret;
 	if (scanner->stack_count == before)
 		return 0;
-	reverse_stack(scanner->stack + before, scanner->stack_count - before);
+	/* The stack is popped from its end: the first directory must be the last one. */
+	dw_reverse(scanner->stack + before, scanner->stack_count - before,
+		   sizeof(*scanner->stack));
 	ret = entry == 0 ? 0
 			 : dw_directory_cache_keep(&scanner->directories, entry,
 						   listing->fd, err);

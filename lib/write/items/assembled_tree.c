@@ -191,17 +191,6 @@ static int add_tree_entry(struct tree_builder *tree_builder, uint32_t directory,
 	return 0;
 }
 
-/* The stack is popped from its end: the first directory must be the last one. */
-static void reverse_directories(struct queued_directory *list, size_t count)
-{
-	for (size_t i = 0; i < count / 2; i++) {
-		struct queued_directory kept = list[i];
-
-		list[i] = list[count - 1 - i];
-		list[count - 1 - i] = kept;
-	}
-}
-
 static int add_tree_entries(struct tree_builder *tree_builder, uint32_t directory,
 			    dwarfs_error **err)
 {
@@ -220,9 +209,11 @@ static int add_tree_entries(struct tree_builder *tree_builder, uint32_t director
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 	}
+	/* The stack is popped from its end: the first directory must be the last one. */
 	if (tree_builder->stack_count > before)
-		reverse_directories(tree_builder->stack + before,
-				    tree_builder->stack_count - before);
+		dw_reverse(tree_builder->stack + before,
+			   tree_builder->stack_count - before,
+			   sizeof(*tree_builder->stack));
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 /*
  * write/order/auto/fragment_reader: read the first bytes of fragments, for the choice of an order.
  */
-#include <string.h>
 
 #include "write/input/source.h"
 #include "write/order/auto/fragment_reader.h"
@@ -48,11 +47,6 @@ void dw_fragment_reader_begin(struct fragment_reader *reader, uint32_t number)
 	reader->zero_pieces = 0;
 }
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
-}
-
 int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 			    dwarfs_error **err)
 {
@@ -75,7 +69,7 @@ int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 		return 0;
 	reader->at += (uint64_t)got;
 	reader->zero_pieces =
-		is_zero(reader->bytes, (size_t)got) ? reader->zero_pieces + 1 : 0;
+		dw_is_zero(reader->bytes, (size_t)got) ? reader->zero_pieces + 1 : 0;
 	*size_out = (size_t)got;
 	return dw_progress_tick(&input->run->progress, err);
 }

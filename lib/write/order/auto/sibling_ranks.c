@@ -73,9 +73,8 @@ static int compare_names(const void *left, const void *right, void *user)
 {
 	struct span a = dw_string_set_at(user, *(const uint32_t *)left);
 	struct span b = dw_string_set_at(user, *(const uint32_t *)right);
-	int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
 
-	return order ? order : a.size < b.size ? -1 : a.size > b.size;
+	return dw_span_compare(a, b);
 }
 
 static int rank_names(struct merge *merge, dwarfs_error **err)
