@@ -3,12 +3,12 @@
  * base/allocator: all memory of the library. See <dwarfs/allocator.h>.
  *
  * Each block begins with a header of 16 bytes: its allocator and its size. So any thread can
- * free it without knowing where it came from, and an object that was made with dw_malloc()
- * tells which allocator the calls on it have to use. No other file of lib/ calls malloc(),
- * free() and the like; what the C library allocates for its caller, as realpath() does, is
- * copied and freed where it was called.
+ * free it without knowing where it came from, and the allocator of an object made with
+ * dw_malloc() is found from its address. No other file of lib/ calls malloc(), free() and the
+ * like; what the C library allocates for its caller, as realpath() does, is copied and freed
+ * where it was called.
  *
- * The allocator for new blocks is a variable of each thread. This is no state that one user of
+ * The allocator for new blocks is a variable of each thread. This is not state that one user of
  * the library could change for another: a public function with an object sets it, restores it
  * before it returns, and no other thread sees it.
  */

@@ -9,8 +9,8 @@
 
 #include "base/memory.h"
 
-/* The entropy of so many bytes of each value, less than 2^31 in all, in bits; within 1/4096 bit
- * for each byte. */
+/* The entropy, in bits, of data with these numbers of bytes of each value, less than 2^31 in all.
+ * Exact to 1/4096 bit for each byte. */
 uint64_t dw_entropy_bits(const uint32_t counts[256]);
 
 /* The sum of the entropies of slices of 128 KiB, the size of a block of zstd, in bytes; within

@@ -20,7 +20,7 @@ struct member {
 	const struct codec_ops *ops; /* NULL: not built in */
 };
 
-/* Both forms of LZ4 are decoded alike. */
+/* Both forms of LZ4 have the same decoder. */
 static const struct member members[] = {
 	{ CODEC_NONE, "null", "NONE", &dw_codec_none },
 	{ CODEC_LZ4, "lz4", "LZ4", HAVE_LZ4 ? &dw_codec_lz4 : NULL },

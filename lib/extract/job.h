@@ -70,7 +70,7 @@ struct job {
 	pthread_mutex_t lock; /* of the following members */
 	int first_code;	      /* of the first failure */
 	dwarfs_error *first;
-	int damage_code; /* of the first damage that was made up for */
+	int damage_code; /* of the first damage, for which a default was used */
 	dwarfs_error *damage;
 };
 
@@ -94,7 +94,7 @@ void dw_job_note_xattrs(struct job *job, const dwarfs_error *why);
  * caller. */
 void dw_job_tick(struct job *job);
 
-/* Whether to go on with the next entry. */
+/* Whether the run continues with the next entry. */
 bool dw_job_continues(struct job *job);
 
 /*

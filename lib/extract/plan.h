@@ -46,8 +46,8 @@ struct plan {
 int dw_plan_init(struct plan *plan, const dwarfs_image *image, dwarfs_error **err);
 void dw_plan_release(struct plan *plan);
 
-/* Take in a directory and claim its entries. Entries claimed twice mean that the tree is
- * no tree. */
+/* Take in a directory and claim its entries. Entries claimed twice mean that the tree has
+ * a loop or shares entries. */
 int dw_plan_add_dir(struct plan *plan, dwarfs_entry entry, dwarfs_inode inode,
 		    uint32_t *dir_out, dwarfs_error **err);
 

@@ -157,7 +157,7 @@ static int make_copy(struct job *job, struct worker *worker, dwarfs_entry entry,
 	return ret < 0 ? ret : restored;
 }
 
-/* Whether a failed link() may be made up for by a copy. */
+/* Whether to copy the file when link() has failed with this error. */
 static bool links_are_refused(int errnum)
 {
 	return errnum == EMLINK || errnum == EPERM || errnum == EOPNOTSUPP ||

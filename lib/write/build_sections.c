@@ -61,7 +61,7 @@ static bool find_create_timestamp(const struct build *build, uint64_t *seconds_o
 
 		if (image->is_base)
 			continue;
-		/* The history of versions tells that another writer made the time. */
+		/* By the history of versions, another writer has stored the time. */
 		if (image->created == INT64_MAX ||
 		    (image->made == INT64_MAX && !options->version_history))
 			return false;

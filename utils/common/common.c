@@ -2,7 +2,7 @@
 /*
  * common/common: messages, the context and the signals of a program.
  *
- * The only state of the programs that is not in their main() lives here: the name, the
+ * The only state of the programs that is not in their main() is here: the name, the
  * log level, the live display on the last line of the terminal, and the cancellation flag
  * for signals.
  */

@@ -117,7 +117,7 @@ enum tool_option_kind {
 	TOOL_USER,   /* uint32_t: see tool_parse_user() */
 	TOOL_GROUP,  /* uint32_t: see tool_parse_group() */
 	TOOL_WORD,   /* int: its position in words */
-	TOOL_PARSED, /* what the function parse makes of it */
+	TOOL_PARSED, /* its function parse puts it into the settings */
 };
 
 /*

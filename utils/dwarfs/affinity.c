@@ -27,8 +27,8 @@
  * also detect a change of what is allowed, are not always made by the same thread. */
 #define REQUESTS_PER_QUERY 61
 /*
- * A caller that MOST_MOVES queries in a row find on another CPU is not followed for so many
- * requests. tar and find have moved at one query of four, at five in a row at most; fio with
+ * A caller that MOST_MOVES queries in a row find on another CPU is not followed for this number
+ * of requests. tar and find have moved at one query of four, at five in a row at most; fio with
  * random reads at nearly all.
  */
 #define MOST_MOVES	  8

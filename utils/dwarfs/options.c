@@ -106,7 +106,7 @@ static int take_mount_option(void *data, const char *text, int key,
 
 /*
  * mount(8) calls "mount.dwarfs IMAGE DIRECTORY [-sfnv] [-N namespace] [-o options]
- * [-t type]": letters that mean other things to everybody else. The arguments are
+ * [-t type]": letters that have other meanings in all other programs. The arguments are
  * allocated.
  */
 static int take_helper_arguments(struct command *command, struct fuse_args *args)

@@ -182,7 +182,7 @@ static int import_stdin(dwarfs_archive_import *import, dwarfs_error **err)
 	return ret < 0 ? ret : dwarfs_archive_import_io(import, io, err);
 }
 
-/* What is no archive may be an image with a header. */
+/* A file that is not an archive may be an image with a header. */
 static bool is_other_image(const struct settings *settings, const char *input,
 			   const dwarfs_error *err)
 {

@@ -135,7 +135,7 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 		return ret;
 	above->entries[depth] = entry;
 	mode = dwarfs_stat_mode(run->stat);
-	/* libarchive crashes with a list of entries whose root is no directory. */
+	/* libarchive crashes with a list of entries whose root is not a directory. */
 	if (depth == 0 && !S_ISDIR(mode))
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the root is not a directory");
 	is_wanted = is_asked_for(run, walk, above, S_ISDIR(mode));

@@ -5,7 +5,7 @@
  * They are decimal numbers: "-1.5" is one and a half seconds before 1970. Some versions
  * of libarchive (3.6.2 is one) read the sign as that of the whole seconds only, -1 and
  * half a second more. A test header shows which behaviour the linked version has. It
- * reads "-0.5" and "0.5" alike.
+ * reads "-0.5" and "0.5" as the same time.
  */
 #include <stdio.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 
 #include "codec/encode/ops.h"
 
-/* 0, or an error for a result of the encoder. Too little space for the output is no error: the
- * output is discarded. */
+/* 0, or an error for a result of the encoder. Too little space for the output is not an error:
+ * the output is discarded. */
 int dw_lzma_result(lzma_ret coded, dwarfs_error **err);
 
 /* For attempts: a coder, whose tables are kept, and an output that is dropped. */
@@ -30,9 +30,9 @@ int dw_lzma_count(const struct lzma_probe *probe, const lzma_filter *filters,
 		  dwarfs_error **err);
 
 /*
- * Set lc, lp, pb and nice_len of the options to what makes the block smallest, as far as samples
- * tell, and *distance_out to that of a delta filter, 0 for none. The sample consists of pieces of
- * the block that begin at multiples of 16 bytes. full_nice_len is what nice_len is by default.
+ * Set lc, lp, pb and nice_len of the options, and *distance_out, the distance of a delta filter or
+ * 0 for none, to the values with which samples of the block become smallest. The sample consists of
+ * pieces of the block that begin at multiples of 16 bytes. full_nice_len is the default of nice_len.
  * Samples below 256 KiB get the usual options.
  */
 int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span sample,

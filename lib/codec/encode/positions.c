@@ -15,7 +15,7 @@
 #define WINDOW_BYTES ((size_t)1 << 10)
 #define ALIGNMENT    8
 
-/* The differences of floats have less entropy by up to 1 % and are no smaller when packed. */
+/* The differences of floats have less entropy by up to 1 % and are not smaller when packed. */
 static bool is_clearly_less_similar(uint64_t bits, uint64_t plain)
 {
 	return bits < plain - plain / 32;

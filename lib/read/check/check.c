@@ -193,7 +193,7 @@ static int check_large_block(const struct check *check, struct section_job *job,
 		       : 0;
 }
 
-/* No reader needs the digests: as the history, they are no part of the metadata. */
+/* No reader needs the digests: as the history, they are not part of the metadata. */
 static int check_side_section(const struct check *check, uint32_t section,
 			      dwarfs_error **err)
 {

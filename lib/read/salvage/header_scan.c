@@ -71,7 +71,7 @@ int dw_scan_hash_matches(const struct dwarfs_image *image, uint64_t at,
 	auto_free uint8_t *bytes = size <= SIZE_MAX ? dw_malloc((size_t)size) : NULL;
 	int ret;
 
-	/* A length that is too large for the memory is damaged, as far as one can tell. */
+	/* A length that is too large for the memory counts as damaged. */
 	if (!bytes)
 		return 0;
 	ret = dw_scan_get(image, bytes, (size_t)size, at + DW_HEADER_XXH3_FROM, err);

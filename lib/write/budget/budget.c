@@ -132,7 +132,7 @@ static uint64_t new_bytes(const struct plan *plan)
 	return bytes;
 }
 
-/* Memory of so many blocks. Together they hold no more than all contents; the last one of
+/* Memory of a number of blocks. Together they hold no more than all contents; the last one of
  * each stream may have memory that is not used. A copied block counts as one of them. */
 static uint64_t bytes_of_blocks(const struct plan *plan, uint64_t count)
 {
@@ -395,7 +395,7 @@ static uint64_t taken_over_bytes(const struct assembly *assembly)
 	return total;
 }
 
-/* The anchors that the stream with the most has in so many bytes; 0 if none looks for matches. */
+/* The largest number of anchors that any stream has in `bytes` bytes; 0 without matching. */
 static uint64_t count_anchors(const struct plan *plan, uint64_t bytes)
 {
 	unsigned densest = 64;
@@ -539,8 +539,8 @@ static bool chooses_orders(const struct plan *plan)
 	return false;
 }
 
-/* Memory while an order is tried with so many workers: as while blocks are written, by a codec that
- * may take more. */
+/* Memory while an order is tried with this number of workers: as while blocks are written, by a
+ * codec that may take more. */
 static uint64_t cost_of_trials(const struct plan *plan, uint32_t workers)
 {
 	struct plan trial = *plan;

@@ -12,7 +12,7 @@
 bool dw_may_be_equal(const struct build_run *run, const struct tree *tree,
 		     const struct subject *a, const struct subject *b);
 
-/* Once all files that are no files of images were read. Sets is_matched, by subject, for
+/* After all files but those of images were read. Sets is_matched, by subject, for
  * those that must be read; or, if digests are trusted, the contents of equal subjects. */
 int dw_digests_match(struct file_reader *reader, size_t subject_count,
 		     uint8_t *is_matched, dwarfs_error **err);

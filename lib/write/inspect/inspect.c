@@ -27,7 +27,7 @@
 #include "write/items/assembly.h"
 #include "write/options/input_options.h"
 
-/* Batch several small files for one hand-over to a worker. */
+/* Give a worker several small files at once. */
 #define BATCH_FILES	   256
 #define BATCH_BYTES	   ((uint64_t)2 << 20)
 #define BATCHES_PER_WORKER 4
@@ -195,7 +195,7 @@ static int find_aliases(struct stage *stage, dwarfs_error **err)
 	return 0;
 }
 
-/* What the images tell of the digests of their files. */
+/* The digests that images have of their files. */
 static int load_known_digests(struct stage *stage, dwarfs_error **err)
 {
 	struct build_run *run = stage->run;
@@ -299,7 +299,7 @@ static int prepare_reader(struct stage *stage, dwarfs_error **err)
 
 /* -- the jobs ----------------------------------------------------------------------- */
 
-/* Whether an image tells the digest of a file. */
+/* Whether an image has the digest of a file. */
 static bool has_known_digest(const struct stage *stage, size_t i)
 {
 	return stage->subjects[i].is_kept && stage->reader.digests &&
@@ -661,8 +661,8 @@ static int add_unique_contents(struct stage *stage, struct contents *contents,
 	return 0;
 }
 
-/* Contents that are taken over have the digest that their image tells, or that was
- * computed. */
+/* Contents whose blocks are kept have the digest stored in their image, or one that
+ * was computed. */
 static int set_digests(struct stage *stage, const struct contents *contents,
 		       dwarfs_error **err)
 {

@@ -194,7 +194,7 @@ static void finish_histogram(struct histogram *histogram, struct fingerprint *ou
 /*
  * A locality-sensitive code: each byte makes eight triples with the four before it, each
  * triple is counted in one of 256 counters, and a bit of the code says whether its
- * counter is above the mean. Contents alike differ in few bits.
+ * counter is above the mean. Similar contents differ in few bits.
  *
  * The counter of a triple (a, b, c) is (f(a) ^ g(b)) + h(c), where f, g and h depend on
  * which of the eight it is. The eight are the bytes of one word, so a byte looks up what

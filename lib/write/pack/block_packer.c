@@ -57,7 +57,7 @@ struct block_packer {
 	const atomic_bool *stop;
 	/* counts each block once, however many codecs compress it */
 	atomic_uint_fast64_t *meter;
-	struct buffer other; /* what another codec makes of a block */
+	struct buffer other; /* a block as packed by another codec */
 };
 
 struct packing dw_packing_of(const struct stream_settings *settings, uint32_t category)
@@ -80,8 +80,8 @@ static bool takes_samples(const struct packing *packing)
 	return packing->has_dense || packing->has_literal;
 }
 
-/* Whether the dense codec packs parts of a block one by one, and what that costs can be told; not
- * where literals have no codec for lack of memory. */
+/* Whether the dense codec packs parts of a block one by one, at a cost that is known; not where
+ * literals have no codec for lack of memory. */
 static bool has_parts(const struct packing *packing, size_t block_bytes,
 		      struct codec_spec *distance_out)
 {

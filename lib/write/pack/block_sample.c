@@ -313,7 +313,7 @@ static int has_numeric_pieces(struct block_sample *sample, struct span pieces,
 	return ret;
 }
 
-/* What the best zstd makes of pieces, compared with the codec that forecasts it. */
+/* The size of pieces packed by the best zstd, compared with the codec that forecasts it. */
 static int measure_forecast(struct block_sample *sample, struct span pieces, size_t usual,
 			    dwarfs_error **err)
 {

@@ -57,7 +57,7 @@ int dw_compressor_open(struct compressor *compressor, struct block **block_out,
 int dw_compressor_close(struct compressor *compressor, struct block *block,
 			dwarfs_error **err);
 
-/* Wait until there is memory for one more block to copy, of so many bytes as stored; call it before
+/* Wait until there is memory for one more block to copy, of this stored size; call it before
  * the block is read. */
 int dw_compressor_await_copies(struct compressor *compressor, uint64_t bytes,
 			       dwarfs_error **err);

@@ -29,7 +29,7 @@ static uint64_t mix(uint64_t value)
 	return value ^ value >> 32;
 }
 
-/* Of all bytes of a run: the parts overlap if it is no multiple of 8 bytes. */
+/* Of all bytes of a run: the parts overlap if it is not a multiple of 8 bytes. */
 static uint64_t hash_of(const uint8_t *run, size_t run_bytes)
 {
 	uint64_t hash;

@@ -28,8 +28,8 @@ bool dw_anchor_index_counts(const struct anchor_index *index, uint64_t hash);
 /* Prefetch the bucket for dw_anchor_index_find(). */
 void dw_anchor_index_prefetch(const struct anchor_index *index, uint64_t hash);
 
-/* Positions with this hash, as far as its stored part tells: their number, newest
- * first. */
+/* Positions whose stored part of the hash is that of this hash: their number,
+ * newest first. */
 size_t dw_anchor_index_find(const struct anchor_index *index, uint64_t hash,
 			    uint64_t places[INDEX_WAYS]);
 

@@ -7,7 +7,7 @@
  * a hash of the 64 bytes from there. Anchors are at least ANCHOR_GAP bytes apart, and
  * those with the hash of one of the last few before them are left out, since runs and
  * periodic data have the same bytes at every trigger. Where that leaves a long stretch
- * without anchors, it gets some that are chosen among the places at hand, such that data
+ * without anchors, it gets some that are chosen among its positions, such that data
  * of a short period has the same hash at each.
  *
  * Pure functions of their input, the same on every processor.

@@ -14,7 +14,7 @@
 struct block_filler {
 	struct compressor *compressor;
 	struct chunks *chunks;
-	struct stored_window *window; /* told of stored bytes; NULL: no matching */
+	struct stored_window *window; /* is given all stored bytes; NULL: no matching */
 	struct block *block;	      /* being filled, or NULL */
 	size_t block_bytes;
 	uint32_t first_block; /* number of the first one of this stream */
@@ -30,7 +30,7 @@ struct fill_state {
 	size_t literals;     /* bytes at the end of the block that were stored last */
 };
 
-/* Make sure that the open block has free space, and tell how much. */
+/* Make sure that the open block has free space, and get its size. */
 int dw_block_filler_room(struct block_filler *filler, size_t *room_out,
 			 dwarfs_error **err);
 

@@ -2,7 +2,7 @@
 /*
  * write/segment/matcher: bytes that are stored already.
  *
- * Looks at data piece by piece, in the order in which it is stored, and says which runs
+ * Takes data piece by piece, in the order in which it is stored, and says which runs
  * of it are stored already and where. Compares bytes, not hashes. Time is linear in the
  * size of the data, whatever it holds.
  */
@@ -41,7 +41,7 @@ struct match {
 	size_t back; /* bytes of it before the anchor, which must be taken back */
 };
 
-/* Look at a new piece of a fragment, which begins that far into it. Data stays the
+/* Begin with a new piece of a fragment, which begins that far into it. Data stays the
  * caller's. */
 void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,
 		      uint64_t fragment_offset);

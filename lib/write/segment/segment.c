@@ -29,7 +29,7 @@ struct segmenter {
 	struct tree *tree;
 	struct contents *contents;
 	struct block_filler filler;
-	struct matcher *matcher;   /* NULL: nothing is looked for */
+	struct matcher *matcher;   /* NULL: no matching */
 	struct gatherer *gatherer; /* NULL: any block may be referred to */
 	size_t granularity;
 	uint8_t *piece;
@@ -39,7 +39,7 @@ struct segmenter {
 	uint32_t source_content;	   /* DW_NONE: none is begun */
 };
 
-/* The fragment being stored. Errors of the input are no errors of the run: they end the
+/* The fragment being stored. Errors of the input do not fail the run: they end the
  * fragment, not the image. */
 struct storing {
 	struct fill_state fill;
@@ -511,7 +511,7 @@ static int new_kept_anchors(struct segmenter *segmenter, dwarfs_error **err)
 	return in.kept ? dw_kept_anchors_new(&in, &segmenter->kept_anchors, err) : 0;
 }
 
-/* What looks for matches, where that is wanted. */
+/* The matcher, unless matching is disabled. */
 static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 {
 	const struct stream_settings *settings = segmenter->in->settings;

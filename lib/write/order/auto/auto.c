@@ -167,7 +167,7 @@ static int add_all(const struct order_input *input, struct candidate_list *candi
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
-/* Add the orders that are of use within the reach of a codec; without a slow one, those that need
+/* Add the orders that help within the reach of a codec; without a slow one, those that need
  * no fingerprints. The first stays in numbers. */
 static int add_within_reach(const struct order_input *input,
 			    struct candidate_list *candidates, uint32_t *numbers,
@@ -218,7 +218,7 @@ static bool is_worth_a_medium_trial(const struct order_input *input, double kept
 	return kept_bytes <= (double)TRIAL_SMALL_BYTES && kept_bytes <= (double)bytes / 2;
 }
 
-/* Of so many bytes, of which some are expected in blocks. */
+/* Of a stream of `bytes` bytes, of which kept_bytes are expected in blocks. */
 static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 			     uint64_t bytes)
 {
@@ -233,7 +233,7 @@ static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 	       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD);
 }
 
-/* A codec with a short window does not tell what one with a long window will find. */
+/* A codec with a short window misses matches that one with a long window finds. */
 static const char *trial_codec(const struct order_input *input)
 {
 	if (input->speed != CODEC_SLOW)

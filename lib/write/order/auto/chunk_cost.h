@@ -18,7 +18,7 @@ void dw_chunk_bits(const struct chunks *chunks, struct chunk_bits *bits_out);
 /* The size of the chunks as they are in metadata that is not compressed. */
 uint64_t dw_chunks_bytes(const struct chunks *chunks, const struct chunk_bits *bits);
 
-/* About the size of those that are no holes, in metadata that is compressed. They are packed in
+/* About the size of those that are not holes, in compressed metadata. They are packed in
  * pieces of at most this size, which is the memory that is used, three times. */
 int dw_chunks_packed_bytes(const struct chunks *chunks, const struct chunk_bits *bits,
 			   const struct codec_spec *spec, size_t piece_bytes,

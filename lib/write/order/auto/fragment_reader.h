@@ -14,7 +14,7 @@ struct fragment_reader {
 	uint64_t head_bytes; /* of a fragment, at most */
 	uint8_t *bytes;	     /* FRAGMENT_PIECE_BYTES: the last piece */
 
-	/* Of the fragment at hand. */
+	/* Of the current fragment. */
 	const struct fragment *fragment;
 	uint64_t at;
 	unsigned zero_pieces; /* in a row */
@@ -31,9 +31,9 @@ uint64_t dw_fragment_reader_total(const struct fragment_reader *reader,
 void dw_fragment_reader_begin(struct fragment_reader *reader, uint32_t number);
 
 /*
- * Read the next piece, and report progress. Its size is 0 at the end: of the head, of a file
- * that cannot be read any further, which the segmenter will say, or where long zeros begin,
- * which tell nothing.
+ * Read the next piece, and report progress. The size is 0 after the last piece: at the end of
+ * the head, after an error, which the segmenter will report, or at the beginning of long zeros,
+ * which have no effect on the order.
  */
 int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 			    dwarfs_error **err);

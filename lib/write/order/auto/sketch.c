@@ -131,7 +131,7 @@ static int add_shingles(struct sketch_reader *state, size_t size, dwarfs_error *
 	size_t count;
 	int ret;
 
-	/* Data may be made such that thinning out does not help. */
+	/* For data made on purpose, thinning out may not help. */
 	if (state->thinning == MAX_THINNING && sketch->count >= state->max_shingles)
 		return 0;
 	count = dw_triggers_find(state->reader.bytes, size, state->shift, state->places);
@@ -166,7 +166,7 @@ static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_err
 		if ((ret = add_shingles(state, size, err)) < 0)
 			return ret;
 		piece->count = (uint32_t)sketch->count - piece->first;
-		/* Data that is made for it has more triggers than others. */
+		/* Data made on purpose may have more triggers than other data. */
 		while (sketch->count > state->max_shingles &&
 		       state->thinning < MAX_THINNING)
 			thin_out(state, place + 1);

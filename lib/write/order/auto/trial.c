@@ -26,13 +26,13 @@
 #include "write/pack/compress.h"
 #include "write/segment/segment.h"
 
-/* Of the size of a candidate that is preferred. The codec of trials for codecs of medium speed
- * tells less. */
+/* Of the size of a candidate that is preferred. The results for codecs of medium speed
+ * are less exact. */
 #define PREFERENCE	  0.998
 #define PREFERENCE_MEDIUM 0.99
 
-/* Chunks are packed when the compressor has given back its memory, in pieces of at most so many
- * bytes, and of at most a block. */
+/* Chunks are packed when the compressor has given back its memory, in pieces of at most this
+ * size, and of at most a block. */
 #define CHUNK_PIECE_BYTES ((size_t)8 << 20)
 
 /* What else an entry takes of metadata that is not compressed, about. */

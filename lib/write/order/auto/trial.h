@@ -7,7 +7,8 @@
 
 #include "write/order/auto/candidates.h"
 
-/* So many orders are tried where a small amount is expected in blocks, and otherwise. */
+/* The maximum number of orders to try if at most TRIAL_SMALL_BYTES are expected in blocks, and
+ * otherwise. */
 #define TRIAL_MAX_CANDIDATES  CANDIDATE_KINDS
 #define TRIAL_SOME_CANDIDATES 4
 #define TRIAL_SMALL_BYTES     ((uint64_t)32 << 20)
