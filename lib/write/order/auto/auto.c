@@ -55,8 +55,8 @@ static int add_resembling(const struct order_input *input,
 		const char *name;
 		unsigned band;
 	} kinds[] = {
-		{ "path, much alike together", 4 },
-		{ "path, alike together", 2 },
+		{ "path, much similar together", 4 },
+		{ "path, similar together", 2 },
 	};
 	int ret;
 

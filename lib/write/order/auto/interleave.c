@@ -10,7 +10,7 @@
 
 #include "base/context.h"
 #include "write/budget/budget.h"
-#include "write/order/auto/alike_pieces.h"
+#include "write/order/auto/similar_pieces.h"
 #include "write/order/auto/candidates.h"
 #include "write/order/auto/interleave.h"
 #include "write/order/auto/trial.h"
@@ -36,7 +36,7 @@ struct divided {
 	uint32_t number; /* of its fragment */
 	struct fragment fragment;
 	uint32_t first_piece, count; /* numbers of fragments */
-	bool is_alike;		     /* one of its pieces resembles one of another file */
+	bool is_similar;	     /* one of its pieces resembles one of another file */
 };
 
 struct division {
@@ -45,7 +45,7 @@ struct division {
 	size_t file_count;
 	size_t fragment_count; /* without pieces */
 	uint32_t *pieces;      /* fragments, in storing order of the files */
-	uint32_t *alike; /* index of the piece that each piece resembles, or DW_NONE */
+	uint32_t *similar; /* index of the piece that each piece resembles, or DW_NONE */
 	size_t piece_count;
 };
 
@@ -53,7 +53,7 @@ static void free_division(struct division *division)
 {
 	dw_free(division->files);
 	dw_free(division->pieces);
-	dw_free(division->alike);
+	dw_free(division->similar);
 }
 
 /* -- dividing ----------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static bool is_follower(const struct division *division, uint32_t number)
 		else
 			high = middle;
 	}
-	return division->alike[low] != DW_NONE;
+	return division->similar[low] != DW_NONE;
 }
 
 /* The content has the pieces instead of its fragment, which is of no stream then. */
@@ -212,8 +212,8 @@ static int divide(const struct order_input *input, struct division *division,
 		total += file->count;
 	}
 	division->pieces = dw_calloc(total, sizeof(uint32_t));
-	division->alike = dw_calloc(total, sizeof(uint32_t));
-	if (!division->pieces || !division->alike)
+	division->similar = dw_calloc(total, sizeof(uint32_t));
+	if (!division->pieces || !division->similar)
 		return dw_fail_nomem(err);
 	if (contents->fragment_count + total >= UINT32_MAX - 1)
 		return 0;
@@ -228,7 +228,7 @@ static int divide(const struct order_input *input, struct division *division,
 /* -- pieces that resemble others ---------------------------------------------------- */
 
 /* Leave out files of which no piece resembles one of another file. */
-static int keep_alike(struct division *division, dwarfs_error **err)
+static int keep_similar(struct division *division, dwarfs_error **err)
 {
 	auto_free uint32_t *index_of =
 		dw_calloc(division->piece_count, sizeof(*index_of));
@@ -238,25 +238,27 @@ static int keep_alike(struct division *division, dwarfs_error **err)
 	if (!index_of)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < division->piece_count; i++) {
-		uint32_t alike = division->alike[i];
+		uint32_t similar = division->similar[i];
 
-		if (alike == DW_NONE)
+		if (similar == DW_NONE)
 			continue;
-		files[file_of_piece(division, division->pieces[i])].is_alike = true;
-		files[file_of_piece(division, division->pieces[alike])].is_alike = true;
+		files[file_of_piece(division, division->pieces[i])].is_similar = true;
+		files[file_of_piece(division, division->pieces[similar])].is_similar =
+			true;
 	}
 	for (size_t i = 0; i < division->piece_count; i++) {
-		uint32_t alike = division->alike[i], number = division->pieces[i];
+		uint32_t similar = division->similar[i], number = division->pieces[i];
 
 		index_of[i] = (uint32_t)kept;
-		if (!files[file_of_piece(division, number)].is_alike)
+		if (!files[file_of_piece(division, number)].is_similar)
 			continue;
 		division->pieces[kept] = number;
-		division->alike[kept++] = alike == DW_NONE ? DW_NONE : index_of[alike];
+		division->similar[kept++] =
+			similar == DW_NONE ? DW_NONE : index_of[similar];
 	}
 	division->piece_count = kept;
 	for (size_t i = 0; i < division->file_count; i++)
-		if (!files[i].is_alike)
+		if (!files[i].is_similar)
 			use_whole(division, &files[i]);
 	return 0;
 }
@@ -285,7 +287,7 @@ static size_t count_tried(const struct division *division, double kept_part)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < division->file_count; i++) {
-		if (division->files[i].is_alike)
+		if (division->files[i].is_similar)
 			bytes += division->files[i].fragment.size;
 		if (bytes > TRIAL_MAX_BYTES ||
 		    (double)bytes * kept_part > (double)TRIAL_MAX_KEPT_BYTES)
@@ -405,19 +407,19 @@ static int interleave(const struct order_input *input, const char *codec,
 	auto_free uint32_t *interleaved = NULL;
 	int ret;
 
-	if ((ret = dw_sketch_take(input, division->pieces, division->piece_count,
+	if ((ret = dw_sketch_make(input, division->pieces, division->piece_count,
 				  input->run->budget->shingles, &sketch, err)) < 0 ||
-	    (ret = dw_find_alike_pieces(input, &sketch, division->pieces,
-					division->piece_count, division->alike, err)) <
-		    0 ||
-	    (ret = keep_alike(division, err)) < 0)
+	    (ret = dw_find_similar_pieces(input, &sketch, division->pieces,
+					  division->piece_count, division->similar,
+					  err)) < 0 ||
+	    (ret = keep_similar(division, err)) < 0)
 		return ret;
 	if (division->piece_count == 0)
 		return 0;
 	if (!(interleaved = dw_calloc(division->piece_count, sizeof(*interleaved))))
 		return dw_fail_nomem(err);
-	if ((ret = dw_group_alike_pieces(
-		     input, division->pieces, division->alike, division->piece_count,
+	if ((ret = dw_group_similar_pieces(
+		     input, division->pieces, division->similar, division->piece_count,
 		     input->block_bytes / GROUP_PART, interleaved, err)) < 0 ||
 	    (ret = decide(input, division, &sketch, codec, interleaved, is_better_out,
 			  err)) < 0)

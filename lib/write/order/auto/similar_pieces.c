@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/alike_pieces: which pieces of large files resemble pieces of other files.
+ * write/order/auto/similar_pieces: which pieces of large files resemble pieces of other files.
  *
  * Pieces are compared by their short shingles. One that is in many pieces of a file, such as
  * padding or a common phrase, says nothing about where the pieces of another file belong.
  */
 #include <string.h>
 
-#include "write/order/auto/alike_pieces.h"
+#include "write/order/auto/similar_pieces.h"
 
 /* A piece resembles another when they share this part of its shingles. */
-#define ALIKE_PART 16
+#define SIMILAR_PART 16
 
 /* Pieces of one file that a shingle may be in, on average. */
 #define MAX_PIECES_OF_FILE 2
@@ -84,7 +84,7 @@ static void count_occurrences(const struct finding *finding, size_t count)
 }
 
 /* The earlier piece that has most of the shingles of this one. */
-static uint32_t find_alike(const struct finding *finding, uint32_t index)
+static uint32_t find_similar(const struct finding *finding, uint32_t index)
 {
 	const struct sketch_piece *piece =
 		&finding->sketch->pieces[finding->pieces[index]];
@@ -110,12 +110,12 @@ static uint32_t find_alike(const struct finding *finding, uint32_t index)
 			best = other;
 		}
 	}
-	return most >= distinct / ALIKE_PART + 1 ? best : DW_NONE;
+	return most >= distinct / SIMILAR_PART + 1 ? best : DW_NONE;
 }
 
-int dw_find_alike_pieces(const struct order_input *input, const struct sketch *sketch,
-			 const uint32_t *pieces, size_t count, uint32_t *alike_out,
-			 dwarfs_error **err)
+int dw_find_similar_pieces(const struct order_input *input, const struct sketch *sketch,
+			   const uint32_t *pieces, size_t count, uint32_t *similar_out,
+			   dwarfs_error **err)
 {
 	size_t shingles = sketch->id_counts[SHINGLE_SHORT];
 	__attribute__((cleanup(free_finding))) struct finding finding = {
@@ -134,7 +134,7 @@ int dw_find_alike_pieces(const struct order_input *input, const struct sketch *s
 	for (size_t i = 0; i < shingles; i++)
 		finding.occurrences[i].last = finding.occurrences[i].last_other = DW_NONE;
 	for (uint32_t i = 0; i < count; i++)
-		alike_out[i] = find_alike(&finding, i);
+		similar_out[i] = find_similar(&finding, i);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ static void free_grouping(struct grouping *grouping)
 	dw_free(grouping->is_placed);
 }
 
-static int new_grouping(struct grouping *grouping, const uint32_t *alike, size_t count,
+static int new_grouping(struct grouping *grouping, const uint32_t *similar, size_t count,
 			dwarfs_error **err)
 {
 	*grouping = (struct grouping){
@@ -169,7 +169,7 @@ static int new_grouping(struct grouping *grouping, const uint32_t *alike, size_t
 		return dw_fail_nomem(err);
 	memset(grouping->first_child, 0xff, count * sizeof(uint32_t));
 	for (size_t i = count; i-- > 0;) {
-		uint32_t parent = alike[i];
+		uint32_t parent = similar[i];
 
 		grouping->next_sibling[i] = DW_NONE;
 		if (parent == DW_NONE)
@@ -214,13 +214,13 @@ static size_t place_group(struct grouping *grouping, const struct fragment *frag
 	return placed;
 }
 
-int dw_group_alike_pieces(const struct order_input *input, const uint32_t *pieces,
-			  const uint32_t *alike, size_t count, uint64_t max_bytes,
-			  uint32_t *ordered_out, dwarfs_error **err)
+int dw_group_similar_pieces(const struct order_input *input, const uint32_t *pieces,
+			    const uint32_t *similar, size_t count, uint64_t max_bytes,
+			    uint32_t *ordered_out, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_grouping))) struct grouping grouping = { 0 };
 	size_t placed = 0;
-	int ret = new_grouping(&grouping, alike, count, err);
+	int ret = new_grouping(&grouping, similar, count, err);
 
 	for (uint32_t i = 0; ret == 0 && i < count; i++)
 		if (!grouping.is_placed[i])
