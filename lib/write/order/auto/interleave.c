@@ -329,14 +329,17 @@ static int try_orders(const struct order_input *input, const struct division *di
 	tried[INTERLEAVED].numbers = second;
 	take_pieces(division, files, &candidates[IN_TURN], first);
 	count = take_pieces(division, files, &candidates[INTERLEAVED], second);
-	tried[INTERLEAVED].spread_penalty += TRIAL_GAIN;
+	if (tried[INTERLEAVED].spread_penalty < TRIAL_GAIN)
+		tried[INTERLEAVED].spread_penalty = TRIAL_GAIN;
 	if (count < 2)
 		return 0;
 	return dw_trial(input, codec, tried, ORDERS, count, winner, err);
 }
 
+/* Frees the sketch, whose memory a trial may need. Where nothing can be tried the forecast
+ * decides. */
 static int decide(const struct order_input *input, const struct division *division,
-		  const struct sketch *sketch, const char *codec, uint32_t *interleaved,
+		  struct sketch *sketch, const char *codec, uint32_t *interleaved,
 		  bool *is_better_out, dwarfs_error **err)
 {
 	struct candidate candidates[ORDERS] = {
@@ -345,15 +348,19 @@ static int decide(const struct order_input *input, const struct division *divisi
 		[INTERLEAVED] = { .name = "large files interleaved",
 				  .numbers = interleaved },
 	};
-	double least = codec ? FORECAST_GAIN : FORECAST_ALONE_GAIN;
-	size_t winner = INTERLEAVED;
+	size_t winner = IN_TURN;
+	double in_turn, score;
 	int ret = dw_candidates_score(input, sketch, candidates, ORDERS,
 				      division->piece_count, err);
 
+	dw_sketch_free(sketch);
 	*is_better_out = false;
-	if (ret < 0 ||
-	    candidates[INTERLEAVED].score > candidates[IN_TURN].score * (1 - least))
+	in_turn = candidates[IN_TURN].score;
+	score = candidates[INTERLEAVED].score;
+	if (ret < 0 || score > in_turn * (1 - FORECAST_GAIN))
 		return ret;
+	if (score <= in_turn * (1 - FORECAST_ALONE_GAIN))
+		winner = INTERLEAVED;
 	if (codec &&
 	    (ret = try_orders(input, division, codec, candidates, &winner, err)) < 0)
 		return ret;

@@ -210,8 +210,31 @@ static void interleaved_files_are_smaller(void **state)
 	assert_non_null(strstr(all_messages(), "pieces of large files: interleaved"));
 	assert_true(interleaved < in_turn - in_turn / 10);
 	expect_files(place, data);
+	assert_non_null(strstr(all_messages(), "large files in turn: "));
 	assert_int_equal(pack(place, "auto", 3), interleaved);
 	expect_files(place, data);
+	dw_free(data);
+}
+
+/* Without a trial the forecast decides, and the image is the same. */
+static void the_forecast_decides_without_trials(void **state)
+{
+	const struct place *place = *state;
+	uint8_t *data = new_data();
+	uint64_t size;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD)) {
+		dw_free(data);
+		skip();
+	}
+	put_variant(data + 4 * FILE_BYTES, data, FILE_BYTES, 1);
+	put_variant(data + 5 * FILE_BYTES, data + 2 * FILE_BYTES, FILE_BYTES, 2);
+	put_files(place, data);
+	size = pack(place, "auto:max-trials=0", 0);
+	assert_non_null(strstr(all_messages(), "pieces of large files: interleaved"));
+	assert_null(strstr(all_messages(), " bytes with zstd"));
+	expect_files(place, data);
+	assert_int_equal(pack(place, "auto", 0), size);
 	dw_free(data);
 }
 
@@ -238,6 +261,8 @@ int main(void)
 		cmocka_unit_test(variants_are_interleaved),
 		cmocka_unit_test_setup_teardown(interleaved_files_are_smaller, make_place,
 						remove_place),
+		cmocka_unit_test_setup_teardown(the_forecast_decides_without_trials,
+						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(
 			files_that_gain_nothing_are_not_interleaved, make_place,
 			remove_place),
