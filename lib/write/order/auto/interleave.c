@@ -10,9 +10,9 @@
 
 #include "base/context.h"
 #include "write/budget/budget.h"
-#include "write/order/auto/similar_pieces.h"
 #include "write/order/auto/candidates.h"
 #include "write/order/auto/interleave.h"
+#include "write/order/auto/similar_pieces.h"
 #include "write/order/auto/trial.h"
 
 /* In parts of a block: files that are divided are larger than one, pieces are about the other,
@@ -22,6 +22,7 @@
 #define GROUP_PART 2
 
 #define MIN_PIECE_BYTES ((uint64_t)16 << 10)
+#define MAX_FILE_BYTES	((uint64_t)1 << 40)
 
 /* Pieces together; larger files have larger ones. */
 #define MAX_PIECES ((uint64_t)1 << 14)
@@ -65,28 +66,49 @@ static bool is_large(const struct order_input *input, uint32_t number)
 	uint64_t most = input->run->options->max_similarity_bytes;
 
 	return fragment->size >= input->block_bytes / FILE_PART &&
-	       fragment->size >= 2 * MIN_PIECE_BYTES && fragment->size <= most &&
+	       fragment->size <= MAX_FILE_BYTES && fragment->size <= most &&
 	       contents->list[fragment->content].fragment_count == 1 &&
 	       !contents->streams.list[fragment->stream].samples.is_known;
 }
 
+/* So that there are at most MAX_PIECES pieces of large files. */
+static uint64_t choose_piece_bytes(const struct order_input *input,
+				   const struct fragment_list *list)
+{
+	uint64_t piece_bytes = input->block_bytes / PIECE_PART, bytes = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (is_large(input, list->numbers[i]) &&
+		    !dw_add(bytes, input->contents->fragments[list->numbers[i]].size,
+			    &bytes))
+			return MAX_FILE_BYTES;
+	if (piece_bytes < MIN_PIECE_BYTES)
+		piece_bytes = MIN_PIECE_BYTES;
+	return piece_bytes > bytes / MAX_PIECES ? piece_bytes : bytes / MAX_PIECES;
+}
+
+/* Large files of at least two pieces. */
 static int find_large(const struct order_input *input, const struct fragment_list *list,
 		      struct division *division, dwarfs_error **err)
 {
-	size_t count = 0;
+	const struct fragment *fragments = input->contents->fragments;
+	uint64_t piece_bytes = choose_piece_bytes(input, list);
+	size_t room = 0;
+	int ret;
 
-	for (size_t i = 0; i < list->count; i++)
-		count += is_large(input, list->numbers[i]);
-	if (!(division->files = dw_calloc(count, sizeof(*division->files))))
-		return dw_fail_nomem(err);
 	for (size_t i = 0; i < list->count; i++) {
 		uint32_t number = list->numbers[i];
 
-		if (is_large(input, number))
-			division->files[division->file_count++] = (struct divided){
-				.number = number,
-				.fragment = input->contents->fragments[number],
-			};
+		if (!is_large(input, number) || fragments[number].size < 2 * piece_bytes)
+			continue;
+		if ((ret = dw_grow(&division->files, &room, division->file_count + 1,
+				   err)) < 0)
+			return ret;
+		division->files[division->file_count++] = (struct divided){
+			.number = number,
+			.fragment = fragments[number],
+			.count = (uint32_t)(fragments[number].size / piece_bytes),
+		};
 	}
 	return 0;
 }
@@ -195,22 +217,11 @@ static int divide(const struct order_input *input, struct division *division,
 		  dwarfs_error **err)
 {
 	struct contents *contents = input->contents;
-	uint64_t piece_bytes = input->block_bytes / PIECE_PART;
-	uint64_t bytes = large_bytes(division);
 	size_t total = 0;
 	int ret;
 
-	if (piece_bytes < MIN_PIECE_BYTES)
-		piece_bytes = MIN_PIECE_BYTES;
-	if (bytes / MAX_PIECES > piece_bytes)
-		piece_bytes = bytes / MAX_PIECES;
-	for (size_t i = 0; i < division->file_count; i++) {
-		struct divided *file = &division->files[i];
-
-		file->count = (uint32_t)(file->fragment.size / piece_bytes);
-		file->count += file->count == 0;
-		total += file->count;
-	}
+	for (size_t i = 0; i < division->file_count; i++)
+		total += division->files[i].count;
 	division->pieces = dw_calloc(total, sizeof(uint32_t));
 	division->similar = dw_calloc(total, sizeof(uint32_t));
 	if (!division->pieces || !division->similar)
