@@ -102,6 +102,8 @@ static int hash_source(struct digests *digests, struct source *source, uint8_t *
 	uint64_t at = 0, from, to;
 	int ret;
 
+	if (size > source->size) /* nothing comes after the end of the file */
+		return 1;
 	while (at < size) {
 		if ((ret = dw_source_next_data(source, at, size, &from, &to)) < 0)
 			return ret;

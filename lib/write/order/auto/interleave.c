@@ -22,6 +22,7 @@
 #define GROUP_PART 2
 
 #define MIN_PIECE_BYTES ((uint64_t)16 << 10)
+#define GRAIN_BYTES	4096
 #define MAX_FILE_BYTES	((uint64_t)1 << 40)
 
 /* Pieces together; larger files have larger ones. */
@@ -190,6 +191,14 @@ static void undo(struct division *division)
 	division->contents->fragment_count = division->fragment_count;
 }
 
+/* A multiple of GRAIN_BYTES, as filters of code need, but for the end of the file. */
+static uint64_t piece_offset(const struct fragment *whole, uint32_t count, uint32_t index)
+{
+	uint64_t offset = whole->size / count * index;
+
+	return index < count ? offset - offset % GRAIN_BYTES : whole->size;
+}
+
 static void divide_file(struct division *division, struct divided *file)
 {
 	struct contents *contents = division->contents;
@@ -197,9 +206,8 @@ static void divide_file(struct division *division, struct divided *file)
 
 	file->first_piece = (uint32_t)contents->fragment_count;
 	for (uint32_t i = 0; i < file->count; i++) {
-		uint64_t from = whole.size / file->count * i;
-		uint64_t to = i + 1 < file->count ? whole.size / file->count * (i + 1)
-						  : whole.size;
+		uint64_t from = piece_offset(&whole, file->count, i);
+		uint64_t to = piece_offset(&whole, file->count, i + 1);
 		uint32_t number = (uint32_t)contents->fragment_count++;
 
 		contents->fragments[number] = (struct fragment){
@@ -292,88 +300,126 @@ static void log_decision(const struct order_input *input, const struct division 
 	       is_better ? "interleaved" : "one file after the other");
 }
 
-/* How many of the first files a trial may have. */
-static size_t count_tried(const struct division *division, double kept_part)
-{
-	uint64_t bytes = 0;
+/* Two orders of some pieces. */
+struct orders {
+	struct candidate candidates[ORDERS];
+	size_t count;
+};
 
-	for (size_t i = 0; i < division->file_count; i++) {
-		if (division->files[i].is_similar)
-			bytes += division->files[i].fragment.size;
-		if (bytes > TRIAL_MAX_BYTES ||
-		    (double)bytes * kept_part > (double)TRIAL_MAX_KEPT_BYTES)
-			return i;
-	}
-	return division->file_count;
+static void free_orders(struct orders *orders)
+{
+	for (size_t i = 0; i < ORDERS; i++)
+		dw_free(orders->candidates[i].numbers);
 }
 
-/* The pieces of the first files, in the order of a candidate. */
-static size_t take_pieces(const struct division *division, size_t file_count,
-			  const struct candidate *candidate, uint32_t *numbers_out)
+/* Of the interleaved pieces, those that are used, and the same in the order of the files. */
+static int new_orders(const struct division *division, const uint32_t *interleaved,
+		      const bool *is_used, struct orders *orders, dwarfs_error **err)
 {
-	size_t count = 0;
+	size_t room = division->piece_count, first = division->fragment_count;
+	uint32_t *in_turn = dw_calloc(room, sizeof(*in_turn));
+	uint32_t *mixed = dw_calloc(room, sizeof(*mixed));
+	size_t count = 0, mixed_count = 0;
 
-	for (size_t i = 0; i < division->piece_count; i++)
-		if (file_of_piece(division, candidate->numbers[i]) < file_count)
-			numbers_out[count++] = candidate->numbers[i];
-	return count;
+	orders->candidates[IN_TURN] =
+		(struct candidate){ .name = "large files in turn", .numbers = in_turn };
+	orders->candidates[INTERLEAVED] =
+		(struct candidate){ .name = "large files interleaved", .numbers = mixed };
+	if (!in_turn || !mixed)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < room; i++) {
+		if (is_used[division->pieces[i] - first])
+			in_turn[count++] = division->pieces[i];
+		if (is_used[interleaved[i] - first])
+			mixed[mixed_count++] = interleaved[i];
+	}
+	orders->count = count;
+	return 0;
+}
+
+/* Use as many of the first interleaved pieces as a trial may have. */
+static void limit_trial(const struct division *division, const struct orders *orders,
+			bool *is_used)
+{
+	const struct candidate *interleaved = &orders->candidates[INTERLEAVED];
+	const struct fragment *fragments = division->contents->fragments;
+	uint64_t all = dw_fragments_bytes(division->contents, interleaved->numbers,
+					  orders->count);
+	double kept_part = orders->candidates[IN_TURN].kept / (double)(all + 1);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < orders->count; i++) {
+		uint32_t number = interleaved->numbers[i];
+
+		bytes += fragments[number].size;
+		is_used[number - division->fragment_count] =
+			bytes <= TRIAL_MAX_BYTES &&
+			(double)bytes * kept_part <= (double)TRIAL_MAX_KEPT_BYTES;
+	}
 }
 
 /* Pack as many of the pieces as a trial may have, in both orders. */
 static int try_orders(const struct order_input *input, const struct division *division,
-		      const char *codec, const struct candidate candidates[ORDERS],
+		      const char *codec, const struct orders *scored, bool *is_used,
 		      size_t *winner, dwarfs_error **err)
 {
-	double kept_part =
-		candidates[IN_TURN].kept /
-		(double)(dw_fragments_bytes(division->contents, division->pieces,
-					    division->piece_count) +
-			 1);
-	struct candidate tried[ORDERS] = { candidates[IN_TURN], candidates[INTERLEAVED] };
-	auto_free uint32_t *first = dw_calloc(division->piece_count, sizeof(*first));
-	auto_free uint32_t *second = dw_calloc(division->piece_count, sizeof(*second));
-	size_t files = count_tried(division, kept_part), count;
+	__attribute__((cleanup(free_orders))) struct orders tried = { 0 };
+	double penalty = scored->candidates[INTERLEAVED].spread_penalty;
+	int ret;
 
-	if (!first || !second)
-		return dw_fail_nomem(err);
-	tried[IN_TURN].numbers = first;
-	tried[INTERLEAVED].numbers = second;
-	take_pieces(division, files, &candidates[IN_TURN], first);
-	count = take_pieces(division, files, &candidates[INTERLEAVED], second);
-	if (tried[INTERLEAVED].spread_penalty < TRIAL_GAIN)
-		tried[INTERLEAVED].spread_penalty = TRIAL_GAIN;
-	if (count < 2)
+	limit_trial(division, scored, is_used);
+	if ((ret = new_orders(division, scored->candidates[INTERLEAVED].numbers, is_used,
+			      &tried, err)) < 0)
+		return ret;
+	if (tried.count < 2)
 		return 0;
-	return dw_trial(input, codec, tried, ORDERS, count, winner, err);
+	tried.candidates[INTERLEAVED].spread_penalty =
+		penalty < TRIAL_GAIN ? TRIAL_GAIN : penalty;
+	return dw_trial(input, codec, tried.candidates, ORDERS, tried.count, winner, err);
+}
+
+/* Pieces without shingles, such as holes, are the same in each order, and may be most bytes. */
+static bool *mark_used(const struct division *division, const struct sketch *sketch)
+{
+	size_t first = division->fragment_count;
+	bool *is_used =
+		dw_calloc(division->contents->fragment_count - first, sizeof(*is_used));
+
+	for (size_t i = 0; is_used && i < division->piece_count; i++)
+		is_used[division->pieces[i] - first] =
+			sketch->pieces[division->pieces[i]].count > 0;
+	return is_used;
 }
 
 /* Frees the sketch, whose memory a trial may need. Where nothing can be tried the forecast
  * decides. */
 static int decide(const struct order_input *input, const struct division *division,
-		  struct sketch *sketch, const char *codec, uint32_t *interleaved,
+		  struct sketch *sketch, const char *codec, const uint32_t *interleaved,
 		  bool *is_better_out, dwarfs_error **err)
 {
-	struct candidate candidates[ORDERS] = {
-		[IN_TURN] = { .name = "large files in turn",
-			      .numbers = division->pieces },
-		[INTERLEAVED] = { .name = "large files interleaved",
-				  .numbers = interleaved },
-	};
+	__attribute__((cleanup(free_orders))) struct orders orders = { 0 };
+	auto_free bool *is_used = mark_used(division, sketch);
+	const struct candidate *candidates = orders.candidates;
 	size_t winner = IN_TURN;
 	double in_turn, score;
-	int ret = dw_candidates_score(input, sketch, candidates, ORDERS,
-				      division->piece_count, err);
+	int ret;
 
-	dw_sketch_free(sketch);
 	*is_better_out = false;
+	if (!is_used)
+		return dw_fail_nomem(err);
+	if ((ret = new_orders(division, interleaved, is_used, &orders, err)) < 0 ||
+	    (ret = dw_candidates_score(input, sketch, orders.candidates, ORDERS,
+				       orders.count, err)) < 0)
+		return ret;
+	dw_sketch_free(sketch);
 	in_turn = candidates[IN_TURN].score;
 	score = candidates[INTERLEAVED].score;
-	if (ret < 0 || score > in_turn * (1 - FORECAST_GAIN))
-		return ret;
+	if (score > in_turn * (1 - FORECAST_GAIN))
+		return 0;
 	if (score <= in_turn * (1 - FORECAST_ALONE_GAIN))
 		winner = INTERLEAVED;
-	if (codec &&
-	    (ret = try_orders(input, division, codec, candidates, &winner, err)) < 0)
+	if (codec && (ret = try_orders(input, division, codec, &orders, is_used, &winner,
+				       err)) < 0)
 		return ret;
 	*is_better_out = winner == INTERLEAVED;
 	return 0;

@@ -17,8 +17,8 @@ int dw_find_similar_pieces(const struct order_input *input, const struct sketch 
 			   dwarfs_error **err);
 
 /*
- * Put pieces into an order in which each piece is followed by those that resemble it, and by those that resemble
- * these, as far as they take no more than max_bytes together.
+ * Put pieces into an order in which each piece is followed by those that resemble it, and by
+ * those that resemble these, as far as they take no more than max_bytes together.
  */
 int dw_group_similar_pieces(const struct order_input *input, const uint32_t *pieces,
 			    const uint32_t *similar, size_t count, uint64_t max_bytes,

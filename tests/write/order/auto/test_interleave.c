@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "codec/encode/encode.h"
 #include "support/order_tree.h"
@@ -59,11 +60,8 @@ struct divided_tree {
 /* In blocks of 128 KiB, so that pieces have 16 KiB. */
 static void divide(struct divided_tree *tree, const uint8_t *data)
 {
-	static struct stream stream;
 	struct order_tree *place = order_tree_with_bytes(data, FILE_BYTES);
 
-	place->contents.streams = (struct streams){ &stream, 1, 1 };
-	place->options.max_similarity_bytes = UINT64_MAX;
 	place->budget.shingles = SKETCH_MAX_SHINGLES;
 	assert_int_equal(dwarfs_context_new(&place->run.context, NULL), 0);
 	tree->place = place;
@@ -78,7 +76,6 @@ static void divide(struct divided_tree *tree, const uint8_t *data)
 
 static void free_divided(struct divided_tree *tree)
 {
-	tree->place->contents.streams = (struct streams){ 0 };
 	dw_fragment_list_free(&tree->list);
 	dwarfs_context_free(tree->place->run.context);
 	order_tree_free(tree->place);
@@ -216,6 +213,25 @@ static void interleaved_files_are_smaller(void **state)
 	dw_free(data);
 }
 
+/* Holes of a file are most of the bytes. */
+static void holes_do_not_count(void **state)
+{
+	const struct place *place = *state;
+	uint8_t *data = new_data();
+
+	if (!dw_codec_can_pack(CODEC_ZSTD)) {
+		dw_free(data);
+		skip();
+	}
+	put_variant(data + 4 * FILE_BYTES, data, FILE_BYTES, 1);
+	put_files(place, data);
+	assert_int_equal(truncate(in(place, "file4"), 200 * (off_t)FILE_BYTES), 0);
+	pack(place, "auto", 0);
+	assert_non_null(strstr(all_messages(), "pieces of large files: interleaved"));
+	dwarfs_image_free(open_image(place));
+	dw_free(data);
+}
+
 /* Without a trial the forecast decides, and the image is the same. */
 static void the_forecast_decides_without_trials(void **state)
 {
@@ -260,6 +276,8 @@ int main(void)
 		cmocka_unit_test(what_has_nothing_in_common_stays_whole),
 		cmocka_unit_test(variants_are_interleaved),
 		cmocka_unit_test_setup_teardown(interleaved_files_are_smaller, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(holes_do_not_count, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(the_forecast_decides_without_trials,
 						make_place, remove_place),
