@@ -360,16 +360,16 @@ static void limit_trial(const struct division *division, const struct orders *or
 
 /* Pack as many of the pieces as a trial may have, in both orders. */
 static int try_orders(const struct order_input *input, const struct division *division,
-		      const char *codec, const struct orders *scored, bool *is_used,
-		      size_t *winner, dwarfs_error **err)
+		      const char *codec, const struct orders *scored,
+		      const uint32_t *interleaved, bool *is_used, size_t *winner,
+		      dwarfs_error **err)
 {
 	__attribute__((cleanup(free_orders))) struct orders tried = { 0 };
 	double penalty = scored->candidates[INTERLEAVED].spread_penalty;
 	int ret;
 
 	limit_trial(division, scored, is_used);
-	if ((ret = new_orders(division, scored->candidates[INTERLEAVED].numbers, is_used,
-			      &tried, err)) < 0)
+	if ((ret = new_orders(division, interleaved, is_used, &tried, err)) < 0)
 		return ret;
 	if (tried.count < 2)
 		return 0;
@@ -418,8 +418,8 @@ static int decide(const struct order_input *input, const struct division *divisi
 		return 0;
 	if (score <= in_turn * (1 - FORECAST_ALONE_GAIN))
 		winner = INTERLEAVED;
-	if (codec && (ret = try_orders(input, division, codec, &orders, is_used, &winner,
-				       err)) < 0)
+	if (codec && (ret = try_orders(input, division, codec, &orders, interleaved,
+				       is_used, &winner, err)) < 0)
 		return ret;
 	*is_better_out = winner == INTERLEAVED;
 	return 0;
