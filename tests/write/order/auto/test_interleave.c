@@ -256,6 +256,69 @@ static void the_forecast_decides_without_trials(void **state)
 	dw_free(data);
 }
 
+/* Counts the blocks that are written, and shortens a file with the header of one of them. */
+struct shortening {
+	const char *path;
+	unsigned blocks, at;
+};
+
+#define HEADER_BYTES 64
+#define TYPE_AT	     52
+
+static int write_or_shorten(const void *data, size_t bytes, dwarfs_error **err,
+			    void *user)
+{
+	struct shortening *shortening = user;
+	const uint8_t *header = data;
+
+	(void)err;
+	if (bytes < HEADER_BYTES || memcmp(data, "DWARFS", 6) != 0 ||
+	    header[TYPE_AT] != 0 || header[TYPE_AT + 1] != 0)
+		return 0;
+	if (++shortening->blocks != shortening->at)
+		return 0;
+	/* With a hole, so that runs of data are asked for. */
+	assert_int_equal(truncate(shortening->path, 0), 0);
+	assert_int_equal(truncate(shortening->path, FILE_BYTES / 2), 0);
+	return 0;
+}
+
+static void pack_with_digests(const struct place *place, struct shortening *shortening)
+{
+	dwarfs_builder *builder = new_builder(place, 0);
+	dwarfs_sink *sink;
+
+	shortening->blocks = 0;
+	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 17, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_digests(builder, DWARFS_DIGESTS_ALWAYS, NULL),
+			 0);
+	assert_int_equal(dwarfs_sink_new(write_or_shorten, NULL, shortening, &sink, NULL),
+			 0);
+	assert_int_equal(dwarfs_builder_write(builder, sink, NULL), 0);
+	dwarfs_sink_free(sink);
+	dwarfs_builder_free(builder);
+}
+
+/* All of it is stored before the last block is written, and digests are made after that. */
+static void a_file_may_become_shorter_before_its_digest(void **state)
+{
+	const struct place *place = *state;
+	struct shortening shortening = { .path = in(place, "file0") };
+	uint8_t *data;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	data = new_variants();
+	put_files(place, data);
+	pack_with_digests(place, &shortening);
+	assert_in_range(shortening.blocks, 2, 64);
+	shortening.at = shortening.blocks;
+	pack_with_digests(place, &shortening);
+	assert_int_equal(shortening.blocks, shortening.at);
+	dw_free(data);
+}
+
 static void files_that_gain_nothing_are_not_interleaved(void **state)
 {
 	const struct place *place = *state;
@@ -283,6 +346,9 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(the_forecast_decides_without_trials,
 						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(
+			a_file_may_become_shorter_before_its_digest, make_place,
+			remove_place),
 		cmocka_unit_test_setup_teardown(
 			files_that_gain_nothing_are_not_interleaved, make_place,
 			remove_place),
