@@ -606,7 +606,7 @@ static PyObject *decode_text(void *text)
 /* -- results and errors -------------------------------------------------------------------- */
 
 %typemap(out) int "$result = Py_NewRef(Py_None);"
-%typemap(out) int dwarfs_walk_next, int dwarfs_prefetch
+%typemap(out) int dwarfs_walk_next, int dwarfs_walk_files_into, int dwarfs_prefetch
 	"$result = PyLong_FromLong($1);"
 
 %typemap(out) int dwarfs_builder_category_bytes {
@@ -963,7 +963,67 @@ DWARFS_NOT_NONE(dwarfs_order_list)
 
 /* -- what the module adds ------------------------------------------------------------------ */
 
+%{
+/* The block of the first data of a file; -1 if it has none. */
+static int first_block(const dwarfs_image *image, dwarfs_inode inode, int64_t *block_out,
+		       dwarfs_error **err)
+{
+	dwarfs_file *file = NULL;
+	uint64_t offset, bytes, count;
+	int ret = dwarfs_file_open(image, inode, &file, err);
+
+	*block_out = -1;
+	count = ret < 0 ? 0 : dwarfs_file_chunk_count(file);
+	for (uint64_t i = 0; ret == 0 && *block_out < 0 && i < count; i++)
+		ret = dwarfs_file_chunk(file, i, block_out, &offset, &bytes, err);
+	dwarfs_file_free(file);
+	return ret;
+}
+
+static int append_file(PyObject *list, const char *path, const dwarfs_stat *stat,
+		       int64_t block)
+{
+	PyObject *item = Py_BuildValue("NKL", PyUnicode_DecodeFSDefault(path),
+				       (unsigned long long)dwarfs_stat_bytes(stat),
+				       (long long)block);
+	int ret = item ? PyList_Append(list, item) : -1;
+
+	Py_XDECREF(item);
+	return ret;
+}
+%}
+
 %inline %{
+/*
+ * Append the next regular files of a walk to a list, each as its path, its size and the block of
+ * its first data, or -1 if it has none: at most `most` entries are looked at. Returns whether
+ * there may be more.
+ */
+int dwarfs_walk_files_into(dwarfs_walk *walk, const dwarfs_image *image, size_t most,
+			   PyObject *list, dwarfs_error **err)
+{
+	dwarfs_stat *stat = NULL;
+	int ret = dwarfs_stat_new(&stat, err);
+	int more = ret < 0 ? 0 : 1;
+
+	for (size_t i = 0; ret == 0 && more && i < most; i++) {
+		dwarfs_entry entry;
+		dwarfs_inode inode;
+		int64_t block;
+
+		if ((ret = more = dwarfs_walk_next(walk, &entry, err)) <= 0)
+			break;
+		if ((ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0 ||
+		    (ret = dwarfs_inode_stat(image, inode, stat, err)) < 0 ||
+		    (dwarfs_stat_mode(stat) & 0170000) != 0100000)
+			continue;
+		if ((ret = first_block(image, inode, &block, err)) == 0)
+			ret = append_file(list, dwarfs_walk_path(walk), stat, block);
+	}
+	dwarfs_stat_free(stat);
+	return ret < 0 ? ret : more;
+}
+
 /*
  * Add an item with contents that a callable gives: a buffer, a tuple of an offset and a
  * buffer, or None at the end.

@@ -7,7 +7,8 @@
  * of one day of logs are read together. So the cost of each candidate is the number of
  * bytes in which segmenter and codec would find no match, estimated from shingles of all
  * data; if the image does not fit into a cache, there is a penalty for the number of blocks
- * over which the files of a directory are spread.
+ * over which the files of a directory are spread, unless the codec reaches far: 32 days of logs
+ * take 22 % less at level 9 by nilsimsa, where a day is in four blocks.
  *
  * On wheels of six releases, images packed with zstd 9 in the orders path, resemblance by
  * 4 and by 2, siblings, revpath, similarity and nilsimsa are of 36.9, 35.3, 33.7, 28.0,
@@ -109,6 +110,13 @@ static double score_of(const struct forecast *forecast)
 	       COST_OF_MEDIUM * forecast->medium + COST_OF_SEGMENT * forecast->segments;
 }
 
+double dw_spread_penalty(uint64_t reach_bytes, double kept_bytes)
+{
+	if (reach_bytes >= ORDER_FAR_REACH_BYTES || kept_bytes <= (double)CACHED_BYTES)
+		return 0;
+	return SPREAD_PENALTY;
+}
+
 static void score_candidate(const struct order_input *input, struct read_units *units,
 			    struct candidate *candidate, size_t count,
 			    const struct forecast *forecast, uint64_t first_spread,
@@ -150,8 +158,9 @@ int dw_candidates_score(const struct order_input *input, const struct sketch *sk
 		if ((ret = dw_forecast(input, sketch, candidates[i].numbers, count,
 				       &forecast, err)) < 0)
 			return ret;
-		if (i == 0 && dw_forecast_kept(&forecast) > (double)CACHED_BYTES)
-			spread_penalty = SPREAD_PENALTY;
+		if (i == 0)
+			spread_penalty = dw_spread_penalty(input->reach_bytes,
+							   dw_forecast_kept(&forecast));
 		score_candidate(input, &units, &candidates[i], count, &forecast,
 				i == 0 ? 0 : candidates[0].spread, spread_penalty);
 		ret = dw_progress_tick(&input->run->progress, err);

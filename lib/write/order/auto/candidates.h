@@ -7,6 +7,9 @@
 
 #include "write/order/auto/sketch.h"
 
+/* Blocks of a codec that reaches so far are read slowly in any case: only the size counts. */
+#define ORDER_FAR_REACH_BYTES ((uint64_t)32 << 20)
+
 /* By what an order brings files together. */
 enum candidate_kind {
 	CANDIDATE_BY_PATH,
@@ -39,6 +42,12 @@ struct candidate {
 int dw_candidates_choose(const struct order_input *input, struct candidate *candidates,
 			 size_t candidate_count, size_t count, size_t *best_out,
 			 dwarfs_error **err);
+
+/*
+ * The share of the size that each directory in one more block costs, if kept_bytes are stored in
+ * blocks, uncompressed: none where they fit into a cache, and none if the codec reaches far.
+ */
+double dw_spread_penalty(uint64_t reach_bytes, double kept_bytes);
 
 /* Fill in the results of candidates, by the forecast from this sketch. */
 int dw_candidates_score(const struct order_input *input, const struct sketch *sketch,

@@ -17,11 +17,12 @@
 #define TRIAL_MAX_BYTES	     ((uint64_t)2 << 30)
 #define TRIAL_MAX_KEPT_BYTES ((uint64_t)256 << 20)
 
-/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. The second one is
- * for codecs that reach as far as TRIAL_FAR_BYTES. */
-#define TRIAL_CODEC	"zstd:level=9"
-#define TRIAL_CODEC_FAR "zstd:level=7:wlog=26:long"
-#define TRIAL_FAR_BYTES ((uint64_t)32 << 20)
+/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. */
+#define TRIAL_CODEC "zstd:level=9"
+
+/* The same for a codec that reaches as far as ORDER_FAR_REACH_BYTES, which takes longer. */
+#define TRIAL_CODEC_FAR		 "zstd:level=7:wlog=26:long"
+#define TRIAL_FAR_MAX_KEPT_BYTES ((uint64_t)1 << 30)
 
 /* The same for a codec of medium speed that reaches as far as TRIAL_MEDIUM_REACH_BYTES. */
 #define TRIAL_CODEC_MEDIUM	 "zstd:level=4:wlog=26"

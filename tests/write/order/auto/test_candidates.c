@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "support/write_run.h"
+#include "write/order/auto/candidates.h"
 
 #define DAYS	  4
 #define DAY_FILES 64
@@ -67,9 +68,20 @@ static void spread_is_seen_in_large_blocks(void **state)
 	dwarfs_image_free(open_image(place));
 }
 
+static void spread_counts_where_blocks_are_read_again(void **state)
+{
+	const double cached = 200e6, large = 600e6;
+
+	(void)state;
+	assert_true(dw_spread_penalty((uint64_t)16 << 20, large) > 0);
+	assert_true(dw_spread_penalty((uint64_t)16 << 20, cached) == 0);
+	assert_true(dw_spread_penalty((uint64_t)64 << 20, large) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spread_counts_where_blocks_are_read_again),
 		cmocka_unit_test_setup_teardown(spread_is_seen_in_large_blocks,
 						make_place, remove_place),
 	};
