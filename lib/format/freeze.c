@@ -282,26 +282,26 @@ static void measure_all(struct freezer *freezer, const struct freeze_metadata *m
 /* -- write --------------------------------------------------------------------------- */
 
 /* A position in the data: its bit, and the byte that distances are relative to. */
-struct spot {
+struct position {
 	uint64_t bit;
 	uint64_t base;
 };
 
-static struct spot spot_of(struct spot parent, const struct node *child)
+static struct position position_of(struct position parent, const struct node *child)
 {
-	return (struct spot){ parent.bit + child->offset, parent.base };
+	return (struct position){ parent.bit + child->offset, parent.base };
 }
 
-static void put_node_bits(struct freezer *freezer, struct spot spot,
+static void put_node_bits(struct freezer *freezer, struct position position,
 			  const struct node *node, uint64_t value)
 {
 	uint64_t left = node->bits;
-	uint8_t *at = freezer->out + spot.bit / 8;
-	unsigned shift = spot.bit % 8, first = 8 - shift;
+	uint8_t *at = freezer->out + position.bit / 8;
+	unsigned shift = position.bit % 8, first = 8 - shift;
 
 	if (left == 0)
 		return;
-	if ((spot.bit + left + 7) / 8 > freezer->out_bytes) {
+	if ((position.bit + left + 7) / 8 > freezer->out_bytes) {
 		freezer->is_broken = true;
 		return;
 	}
@@ -314,10 +314,10 @@ static void put_node_bits(struct freezer *freezer, struct spot spot,
 	}
 }
 
-static void put_child(struct freezer *freezer, struct spot parent,
+static void put_child(struct freezer *freezer, struct position parent,
 		      const struct node *child, uint64_t value)
 {
-	put_node_bits(freezer, spot_of(parent, child), child, value);
+	put_node_bits(freezer, position_of(parent, child), child, value);
 }
 
 /* The next bytes of the data, aligned. */
@@ -332,10 +332,10 @@ static uint64_t append_aligned(struct freezer *freezer, uint64_t bytes, unsigned
 }
 
 static void put_value(struct freezer *freezer, const struct node *node,
-		      const uint8_t *value, struct spot spot);
+		      const uint8_t *value, struct position position);
 
 static void put_frozen_string(struct freezer *freezer, const struct node *node,
-			      const struct span *string, struct spot spot)
+			      const struct span *string, struct position position)
 {
 	uint64_t at;
 
@@ -345,36 +345,36 @@ static void put_frozen_string(struct freezer *freezer, const struct node *node,
 	if (freezer->is_broken)
 		return;
 	memcpy(freezer->out + at, string->data, string->size);
-	put_child(freezer, spot, &node->children[0], at - spot.base);
-	put_child(freezer, spot, &node->children[1], string->size);
+	put_child(freezer, position, &node->children[0], at - position.base);
+	put_child(freezer, position, &node->children[1], string->size);
 }
 
 static void put_list(struct freezer *freezer, const struct node *node,
-		     const struct table *table, struct spot spot)
+		     const struct table *table, struct position position)
 {
 	const struct node *item = &node->children[2];
 	const struct freeze_type *type = node->type->item;
-	uint64_t bytes = array_bytes(item, table->count), base = spot.base;
+	uint64_t bytes = array_bytes(item, table->count), base = position.base;
 
-	put_child(freezer, spot, &node->children[1], table->count);
+	put_child(freezer, position, &node->children[1], table->count);
 	if (bytes) {
 		base = append_aligned(freezer, bytes, node->type->align);
-		put_child(freezer, spot, &node->children[0], base - spot.base);
+		put_child(freezer, position, &node->children[0], base - position.base);
 	}
 	if (item->bits == 0)
 		return;
 	for (size_t i = 0; i < table->count; i++)
 		put_value(freezer, item, (const uint8_t *)table->data + i * type->bytes,
-			  (struct spot){ base * 8 + i * item->bits, base });
+			  (struct position){ base * 8 + i * item->bits, base });
 }
 
 static void put_struct(struct freezer *freezer, const struct node *node,
-		       const uint8_t *value, struct spot spot)
+		       const uint8_t *value, struct position position)
 {
 	for (unsigned i = 0; i < node->child_count; i++) {
 		const struct freeze_member *member = &node->type->members[i];
 		const struct node *child = &node->children[i];
-		struct spot there = spot_of(spot, child);
+		struct position there = position_of(position, child);
 
 		if (!member->optional) {
 			put_value(freezer, child, value + member->at, there);
@@ -384,25 +384,25 @@ static void put_struct(struct freezer *freezer, const struct node *node,
 			continue;
 		put_child(freezer, there, &child->children[0], 1);
 		put_value(freezer, &child->children[1], value + member->at,
-			  spot_of(there, &child->children[1]));
+			  position_of(there, &child->children[1]));
 	}
 }
 
 static void put_value(struct freezer *freezer, const struct node *node,
-		      const uint8_t *value, struct spot spot)
+		      const uint8_t *value, struct position position)
 {
 	switch (node->kind) {
 	case NODE_INTEGER:
-		put_node_bits(freezer, spot, node, load_number(node->type, value));
+		put_node_bits(freezer, position, node, load_number(node->type, value));
 		return;
 	case NODE_STRING:
-		put_frozen_string(freezer, node, (const void *)value, spot);
+		put_frozen_string(freezer, node, (const void *)value, position);
 		return;
 	case NODE_LIST:
-		put_list(freezer, node, (const void *)value, spot);
+		put_list(freezer, node, (const void *)value, position);
 		return;
 	case NODE_STRUCT:
-		put_struct(freezer, node, value, spot);
+		put_struct(freezer, node, value, position);
 		return;
 	case NODE_OPTIONAL:
 		break; /* by its parent */
@@ -421,7 +421,8 @@ static int put_all(struct freezer *freezer, const struct freeze_metadata *metada
 	freezer->out = out->data;
 	freezer->out_bytes = bytes;
 	freezer->cursor = freezer->root_bytes;
-	put_value(freezer, freezer->root, (const void *)metadata, (struct spot){ 0, 0 });
+	put_value(freezer, freezer->root, (const void *)metadata,
+		  (struct position){ 0, 0 });
 	out->size = (size_t)freezer->cursor + PADDING_BYTES;
 	return 0;
 }

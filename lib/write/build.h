@@ -21,7 +21,7 @@ struct build {
 	struct contents contents;
 	struct fragment_list *lists; /* of each stream, in their order */
 	size_t list_count;
-	struct kept_blocks kept; /* taken over from images */
+	struct kept_blocks kept; /* kept from images */
 	struct chunks chunks;
 	struct block_streams block_streams;
 	struct section_writer sections;

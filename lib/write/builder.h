@@ -133,7 +133,7 @@ static inline struct build_packing dw_packing_auto(void)
 
 struct build_options {
 	uint32_t block_bits;
-	uint32_t least_block_bits; /* of the blocks that are taken over; 0: none */
+	uint32_t least_block_bits; /* of the blocks that are kept; 0: none */
 	struct codec_spec codecs[DW_CODEC_USES];
 	bool codec_was_set[DW_CODEC_USES];
 	struct settings_override *overrides;
@@ -170,7 +170,7 @@ struct build_options {
 	bool hardlink_table, section_index, create_timestamp;
 	bool version_history;
 	char *recompress_categories; /* NULL: all */
-	uint32_t max_unused;	     /* percent of a block that is taken over */
+	uint32_t max_unused;	     /* percent of a block that is kept */
 	int digests;		     /* a dwarfs_digests_use */
 	bool trust_digests; /* of images: files are not compared by their bytes */
 	bool history, history_timestamps;

@@ -101,18 +101,18 @@ static int pairs(const struct view *view, struct frozen_node node, unsigned valu
 }
 
 /* The columns of a table of structs; max_bits 0 ends the list. */
-struct column_wish {
+struct wanted_column {
 	int id;
 	unsigned max_bits;
 	struct column *column_out;
 };
 
 static int columns(const struct view *view, const struct table *table,
-		   const struct column_wish *wishes, dwarfs_error **err)
+		   const struct wanted_column *wanted, dwarfs_error **err)
 {
-	for (; wishes->max_bits; wishes++) {
-		int ret = dw_frozen_column(&view->frozen, table, wishes->id,
-					   wishes->max_bits, wishes->column_out, err);
+	for (; wanted->max_bits; wanted++) {
+		int ret = dw_frozen_column(&view->frozen, table, wanted->id,
+					   wanted->max_bits, wanted->column_out, err);
 
 		if (ret < 0)
 			return ret;
@@ -200,7 +200,7 @@ static int load_options(struct view *view, dwarfs_error **err)
 
 static int load_inodes(struct view *view, dwarfs_error **err)
 {
-	const struct column_wish wishes[] = {
+	const struct wanted_column wanted[] = {
 		{ INODE_NAME_INDEX_V2_2, 32, &view->inode.name_index },
 		{ INODE_MODE_INDEX, 32, &view->inode.mode_index },
 		{ INODE_INODE_V2_2, 32, &view->inode.inode },
@@ -222,12 +222,12 @@ static int load_inodes(struct view *view, dwarfs_error **err)
 
 	if (ret < 0)
 		return ret;
-	return columns(view, &view->inodes, wishes, err);
+	return columns(view, &view->inodes, wanted, err);
 }
 
 static int load_directories(struct view *view, dwarfs_error **err)
 {
-	const struct column_wish wishes[] = {
+	const struct wanted_column wanted[] = {
 		{ DIR_PARENT_ENTRY, 32, &view->dir_parent },
 		{ DIR_FIRST_ENTRY, 32, &view->dir_first },
 		{ DIR_SELF_ENTRY, 32, &view->dir_self },
@@ -238,12 +238,12 @@ static int load_directories(struct view *view, dwarfs_error **err)
 
 	if (ret < 0)
 		return ret;
-	return columns(view, &view->directories, wishes, err);
+	return columns(view, &view->directories, wanted, err);
 }
 
 static int load_entries(struct view *view, dwarfs_error **err)
 {
-	const struct column_wish wishes[] = {
+	const struct wanted_column wanted[] = {
 		{ DE_NAME_INDEX, 32, &view->de_name },
 		{ DE_INODE_NUM, 32, &view->de_inode },
 		{ 0 },
@@ -255,7 +255,7 @@ static int load_entries(struct view *view, dwarfs_error **err)
 	if ((ret = optional_member(view, MD_DIR_ENTRIES, &node, &view->has_dir_entries,
 				   err)) < 0 ||
 	    (ret = dw_frozen_table(&view->frozen, node, &view->dir_entries, err)) < 0 ||
-	    (ret = columns(view, &view->dir_entries, wishes, err)) < 0 ||
+	    (ret = columns(view, &view->dir_entries, wanted, err)) < 0 ||
 	    (ret = numbers(view, field(view, MD_ENTRY_TABLE_V2_2), 32, &view->entry_table,
 			   &view->entry_table_item, err)) < 0)
 		return ret;
@@ -270,7 +270,7 @@ static int load_entries(struct view *view, dwarfs_error **err)
 
 static int load_chunks(struct view *view, uint32_t block_count, dwarfs_error **err)
 {
-	const struct column_wish wishes[] = {
+	const struct wanted_column wanted[] = {
 		{ CHUNK_BLOCK, 32, &view->chunk_block },
 		{ CHUNK_OFFSET, 32, &view->chunk_offset },
 		{ CHUNK_SIZE, 32, &view->chunk_size },
@@ -281,7 +281,7 @@ static int load_chunks(struct view *view, uint32_t block_count, dwarfs_error **e
 
 	if ((ret = dw_frozen_table(&view->frozen, field(view, MD_CHUNKS), &view->chunks,
 				   err)) < 0 ||
-	    (ret = columns(view, &view->chunks, wishes, err)) < 0 ||
+	    (ret = columns(view, &view->chunks, wanted, err)) < 0 ||
 	    (ret = optional_number(view, root, MD_HOLE_BLOCK_INDEX, 32, &view->hole_block,
 				   &view->has_holes, err)) < 0 ||
 	    (ret = optional_numbers(view, MD_LARGE_HOLE_SIZE, 64, &view->large_holes,

@@ -65,72 +65,72 @@ bool dw_salvage_is_damage(const struct dwarfs_image *image, int code)
 /* -- verification -------------------------------------------------------------------- */
 
 /* The bytes of a section, with its header, and the values it should have. */
-struct evidence {
+struct suspect {
 	uint8_t *bytes;
 	uint64_t room;
 	uint32_t number, type; /* expected values; the type may be DW_SECTION_LOST */
 	uint32_t minor;
 };
 
-static uint64_t length_of(const struct evidence *evidence)
+static uint64_t length_of(const struct suspect *suspect)
 {
-	return dw_load64(evidence->bytes + HEADER_LENGTH);
+	return dw_load64(suspect->bytes + HEADER_LENGTH);
 }
 
-static bool length_fits(const struct evidence *evidence)
+static bool length_fits(const struct suspect *suspect)
 {
-	return length_of(evidence) <= evidence->room - DW_HEADER_BYTES;
+	return length_of(suspect) <= suspect->room - DW_HEADER_BYTES;
 }
 
-static uint64_t xxh3_of(const struct evidence *evidence)
+static uint64_t xxh3_of(const struct suspect *suspect)
 {
-	return dw_xxh3_64(evidence->bytes + DW_HEADER_XXH3_FROM,
+	return dw_xxh3_64(suspect->bytes + DW_HEADER_XXH3_FROM,
 			  DW_HEADER_BYTES - DW_HEADER_XXH3_FROM +
-				  (size_t)length_of(evidence));
+				  (size_t)length_of(suspect));
 }
 
-static bool xxh3_matches(const struct evidence *evidence)
+static bool xxh3_matches(const struct suspect *suspect)
 {
-	return length_fits(evidence) &&
-	       xxh3_of(evidence) == dw_load64(evidence->bytes + DW_HEADER_XXH3_AT);
+	return length_fits(suspect) &&
+	       xxh3_of(suspect) == dw_load64(suspect->bytes + DW_HEADER_XXH3_AT);
 }
 
 /* Try all codecs, that of the header first. */
-static bool try_codecs(const struct evidence *evidence)
+static bool try_codecs(const struct suspect *suspect)
 {
-	uint8_t *at = evidence->bytes + HEADER_COMPRESSION;
+	uint8_t *at = suspect->bytes + HEADER_COMPRESSION;
 	const uint16_t named = dw_load16(at);
 
-	if (xxh3_matches(evidence))
+	if (xxh3_matches(suspect))
 		return true;
 	for (uint16_t codec = 0; dw_codec_is_known(codec); codec++) {
 		dw_store16(at, codec);
-		if (codec != named && xxh3_matches(evidence))
+		if (codec != named && xxh3_matches(suspect))
 			return true;
 	}
 	dw_store16(at, named);
 	return false;
 }
 
-static bool try_types(const struct evidence *evidence)
+static bool try_types(const struct suspect *suspect)
 {
 	static const uint16_t known[] = {
 		DWARFS_SECTION_BLOCK,	DWARFS_SECTION_SCHEMA, DWARFS_SECTION_METADATA,
 		DWARFS_SECTION_HISTORY, DWARFS_SECTION_INDEX,
 	};
-	uint8_t *at = evidence->bytes + HEADER_TYPE;
+	uint8_t *at = suspect->bytes + HEADER_TYPE;
 	const uint16_t named = dw_load16(at);
 
-	if (try_codecs(evidence))
+	if (try_codecs(suspect))
 		return true;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		const bool may_be =
-			evidence->type == DW_SECTION_LOST || evidence->type == known[i];
+			suspect->type == DW_SECTION_LOST || suspect->type == known[i];
 
 		if (known[i] == named || !may_be)
 			continue;
 		dw_store16(at, known[i]);
-		if (try_codecs(evidence))
+		if (try_codecs(suspect))
 			return true;
 	}
 	dw_store16(at, named);
@@ -138,18 +138,18 @@ static bool try_types(const struct evidence *evidence)
 }
 
 /* Try the expected number and length. */
-static bool try_fields(const struct evidence *evidence)
+static bool try_fields(const struct suspect *suspect)
 {
-	uint8_t *number = evidence->bytes + HEADER_NUMBER;
-	uint8_t *length = evidence->bytes + HEADER_LENGTH;
+	uint8_t *number = suspect->bytes + HEADER_NUMBER;
+	uint8_t *length = suspect->bytes + HEADER_LENGTH;
 	const uint32_t old_number = dw_load32(number);
 	const uint64_t old_length = dw_load64(length);
 
 	for (int tries = 0; tries < 4; tries++) {
-		dw_store32(number, tries & 1 ? evidence->number : old_number);
+		dw_store32(number, tries & 1 ? suspect->number : old_number);
 		dw_store64(length,
-			   tries & 2 ? evidence->room - DW_HEADER_BYTES : old_length);
-		if (try_types(evidence))
+			   tries & 2 ? suspect->room - DW_HEADER_BYTES : old_length);
+		if (try_types(suspect))
 			return true;
 	}
 	dw_store32(number, old_number);
@@ -157,49 +157,49 @@ static bool try_fields(const struct evidence *evidence)
 	return false;
 }
 
-static bool header_is_odd(const struct evidence *evidence)
+static bool header_is_odd(const struct suspect *suspect)
 {
 	struct section_header header;
 
-	return !dw_section_header_parse(evidence->bytes, &header) ||
-	       header.minor != evidence->minor || header.number != evidence->number ||
-	       header.type != evidence->type ||
-	       header.length != evidence->room - DW_HEADER_BYTES;
+	return !dw_section_header_parse(suspect->bytes, &header) ||
+	       header.minor != suspect->minor || header.number != suspect->number ||
+	       header.type != suspect->type ||
+	       header.length != suspect->room - DW_HEADER_BYTES;
 }
 
 /* The other hash covers the damaged one: correct that, and compare. */
-static bool sha_matches(const struct evidence *evidence)
+static bool sha_matches(const struct suspect *suspect)
 {
 	uint8_t digest[DW_SHA512_256_BYTES];
-	uint8_t *at = evidence->bytes + DW_HEADER_XXH3_AT;
+	uint8_t *at = suspect->bytes + DW_HEADER_XXH3_AT;
 	const uint64_t old = dw_load64(at);
 	struct span covered;
 
-	if (!length_fits(evidence) || !dw_has_sha512_256())
+	if (!length_fits(suspect) || !dw_has_sha512_256())
 		return false;
-	dw_store64(at, xxh3_of(evidence));
-	covered = (struct span){ evidence->bytes + DW_HEADER_SHA_FROM,
+	dw_store64(at, xxh3_of(suspect));
+	covered = (struct span){ suspect->bytes + DW_HEADER_SHA_FROM,
 				 DW_HEADER_BYTES - DW_HEADER_SHA_FROM +
-					 (size_t)length_of(evidence) };
+					 (size_t)length_of(suspect) };
 	dw_sha512_256(covered, (struct span){ 0 }, digest);
-	if (memcmp(digest, evidence->bytes + DW_HEADER_SHA_AT, sizeof(digest)) == 0)
+	if (memcmp(digest, suspect->bytes + DW_HEADER_SHA_AT, sizeof(digest)) == 0)
 		return true;
 	dw_store64(at, old);
 	return false;
 }
 
-static bool prove(const struct evidence *evidence)
+static bool matches_any_hash(const struct suspect *suspect)
 {
-	if (xxh3_matches(evidence) || sha_matches(evidence))
+	if (xxh3_matches(suspect) || sha_matches(suspect))
 		return true;
-	return header_is_odd(evidence) ? try_fields(evidence) : try_codecs(evidence);
+	return header_is_odd(suspect) ? try_fields(suspect) : try_codecs(suspect);
 }
 
 int dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64_t room,
 			  uint32_t number, dwarfs_error **err)
 {
 	auto_free uint8_t *bytes = room <= SIZE_MAX ? dw_malloc((size_t)room) : NULL;
-	const struct evidence evidence = {
+	const struct suspect suspect = {
 		.bytes = bytes,
 		.room = room,
 		.number = number,
@@ -212,7 +212,7 @@ int dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64_
 	if (!bytes || room < DW_HEADER_BYTES)
 		return 0;
 	ret = dw_scan_get(image, bytes, (size_t)room, at, err);
-	return ret <= 0 ? ret : prove(&evidence);
+	return ret <= 0 ? ret : matches_any_hash(&suspect);
 }
 
 /* -- reading ------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static int prove_v1(const struct dwarfs_image *image, uint32_t number,
 static int read_proved(const struct dwarfs_image *image, uint32_t number,
 		       struct stored *stored, dwarfs_error **err)
 {
-	struct evidence evidence = {
+	struct suspect suspect = {
 		.room = image->sections[number].room,
 		.number = number,
 		.type = image->sections[number].type,
@@ -279,8 +279,8 @@ static int read_proved(const struct dwarfs_image *image, uint32_t number,
 		return ret;
 	if (dw_image_is_v1(image))
 		return prove_v1(image, number, stored, err);
-	evidence.bytes = stored->owned;
-	is_proved = prove(&evidence);
+	suspect.bytes = stored->owned;
+	is_proved = matches_any_hash(&suspect);
 	memcpy(stored->owned, DW_MAGIC, DW_MAGIC_BYTES);
 	stored->owned[6] = DW_FORMAT_MAJOR;
 	stored->owned[7] = (uint8_t)image->minor;
@@ -290,7 +290,7 @@ static int read_proved(const struct dwarfs_image *image, uint32_t number,
 	return dw_fail(err, DWARFS_ERR_CHECKSUM,
 		       "section %" PRIu32 " (%s) at offset %" PRIu64
 		       ": its hashes do not match",
-		       number, dwarfs_section_type_name(evidence.type),
+		       number, dwarfs_section_type_name(suspect.type),
 		       image->sections[number].offset);
 }
 

@@ -26,12 +26,12 @@
 #define WAITING_BYTES (4 * MIB)
 #define MAX_WAITING   64
 
-#define INDEX_BYTES	       (256 * MIB)
-#define TAKEN_OVER_INDEX_BYTES (40 * MIB) /* more, for blocks that are taken over */
-#define WINDOW_BYTES	       (48 * MIB)
-#define MIN_INDEX	       (1 * MIB)
-#define MIN_BLOCK_BITS	       16
-#define MIN_SHINGLES	       ((size_t)1 << 16)
+#define INDEX_BYTES	 (256 * MIB)
+#define KEPT_INDEX_BYTES (40 * MIB) /* more, for blocks that are kept */
+#define WINDOW_BYTES	 (48 * MIB)
+#define MIN_INDEX	 (1 * MIB)
+#define MIN_BLOCK_BITS	 16
+#define MIN_SHINGLES	 ((size_t)1 << 16)
 
 /* For each fragment, while orders are compared: its number in up to eight lists. */
 #define BYTES_OF_ORDERS 32
@@ -58,7 +58,7 @@ struct plan {
 	const uint8_t *used;		  /* categories in use */
 	const uint64_t *stream_bytes;	  /* of the contents in each category, at most */
 	size_t category_count;
-	bool has_images;       /* of which blocks may be taken over */
+	bool has_images;       /* of which blocks may be kept */
 	bool without_literals; /* has_literal of the settings does not count */
 	uint64_t anchors;      /* bytes of a full index */
 };
@@ -381,7 +381,7 @@ static int fail_limit(uint64_t limit, uint64_t least, dwarfs_error **err)
 
 /* -- plans --------------------------------------------------------------------------- */
 
-/* Bytes of the blocks that are taken over, at most. */
+/* Bytes of the blocks that are kept, at most. */
 static uint64_t taken_over_bytes(const struct assembly *assembly)
 {
 	uint64_t total = 0;
@@ -419,7 +419,7 @@ static uint64_t index_bytes(uint64_t anchors)
 	return anchors ? anchors * 13 + 8192 : 0;
 }
 
-/* Anchors of new data, and of blocks that are taken over. If they do not all fit, the index keeps
+/* Anchors of new data, and of blocks that are kept. If they do not all fit, the index keeps
  * fewer of both. */
 static void plan_index(struct plan *plan, uint64_t taken_over)
 {
@@ -430,7 +430,7 @@ static void plan_index(struct plan *plan, uint64_t taken_over)
 		anchors = max_of(anchors, DW_ANCHORS_AFTER_KEPT);
 		plan->budget.index_bytes =
 			min_of(INDEX_BYTES, index_bytes(count_anchors(plan, bytes)) +
-						    TAKEN_OVER_INDEX_BYTES);
+						    KEPT_INDEX_BYTES);
 	}
 	plan->anchors = index_bytes(anchors);
 }

@@ -4,7 +4,7 @@
  *
  * Contents of one fragment are hashed by the segmenter as it stores them, contents of
  * several afterwards, as their fragments are stored at different times. Contents that are
- * taken over from an image have the digests that it says, or those that were computed to
+ * kept from an image have the digests that it says, or those that were computed to
  * compare them.
  */
 #include "write/digests/digests.h"

@@ -43,7 +43,7 @@ struct tree;
 int dw_digests_add_divided(struct build_run *run, const struct tree *tree,
 			   const struct contents *contents, dwarfs_error **err);
 
-/* The anchors of a block that is taken over: 1, or 0 if its image does not have them. */
+/* The anchors of a block that is kept: 1, or 0 if its image does not have them. */
 int dw_digests_copy_block(struct digests *digests, uint32_t number,
 			  const struct source_image *image, uint32_t block,
 			  dwarfs_error **err);

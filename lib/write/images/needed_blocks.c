@@ -136,7 +136,7 @@ static int count_marked(const struct build_run *run, const struct source_image *
 	return 0;
 }
 
-/* Count the blocks that are not taken over: before compaction, those that nothing needs. */
+/* Count the blocks that are not kept: before compaction, those that nothing needs. */
 static int count_dropped(const struct build_run *run, const struct kept_blocks *kept,
 			 dwarfs_error **err)
 {

@@ -31,7 +31,7 @@ struct subject {
 	uint32_t distinct; /* number of its contents if known, or DW_NONE */
 	uint8_t state;
 	bool wants_hash, may_have_holes;
-	bool is_kept; /* its blocks are taken over: only its digest is wanted */
+	bool is_kept; /* its blocks are kept: only its digest is wanted */
 	uint32_t
 		alias; /* an earlier subject that has the same chunks of the same image, or
 			   DW_NONE */

@@ -45,7 +45,7 @@ struct stage {
 	struct categorizers *categorizers;
 	struct subject *subjects;
 	size_t subject_count, subject_room;
-	struct kept_subject *kept; /* files whose blocks are taken over, by position */
+	struct kept_subject *kept; /* files whose blocks are kept, by position */
 	size_t kept_count;
 	uint8_t *is_matched; /* by subject: kept, and another file has its digest */
 	uint8_t *fingerprint_kinds;
@@ -578,7 +578,7 @@ static int add_part_fragment(struct contents *contents, const struct category_pa
 	return dw_contents_add_fragment(contents, stream, part->size, err);
 }
 
-/* If files of these contents are in an image whose blocks are taken over, use the first of
+/* If files of these contents are in an image whose blocks are kept, use the first of
  * them: of the first image, and in it the one that is stored first. */
 static uint32_t find_kept_inode(const struct stage *stage, uint32_t inode)
 {

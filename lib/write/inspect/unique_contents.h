@@ -36,7 +36,7 @@ struct fragment {
 	uint64_t size;	 /* as stored; until then as scanned */
 	uint64_t first_chunk;
 	uint32_t chunk_count;
-	uint32_t stream; /* DW_NONE: in blocks that are taken over, or of no contents */
+	uint32_t stream; /* DW_NONE: in blocks that are kept, or of no contents */
 	uint32_t content;
 };
 
@@ -55,7 +55,7 @@ struct content {
 	uint32_t first_fragment;
 	uint32_t fragment_count; /* in the order of their offsets; 0: empty contents */
 	bool differs;		 /* changed since the scan, and reported */
-	uint32_t kept_inode; /* a file of them whose blocks are taken over, or DW_NONE;
+	uint32_t kept_inode;	 /* a file of them whose blocks are kept, or DW_NONE;
 				    then the only fragment is of no stream */
 };
 

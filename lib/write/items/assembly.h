@@ -122,12 +122,12 @@ int dw_assembly_add_image_file(struct assembly *assembly, const struct image_fil
 			       uint32_t *number_out, dwarfs_error **err);
 void dw_assembly_free_images(struct assembly *assembly);
 
-/* Files of images whose blocks are taken over keep their holes: DWARFS_ERR_INVALID if the
+/* Files of images whose blocks are kept keep their holes: DWARFS_ERR_INVALID if the
  * options do not allow holes. */
 int dw_assembly_check_holes(const struct assembly *assembly,
 			    const struct build_options *options, dwarfs_error **err);
 
-/* log2 of the largest block of the images whose blocks are taken over; 0: none. */
+/* log2 of the largest block of the images whose blocks are kept; 0: none. */
 uint32_t dw_assembly_block_bits(const struct assembly *assembly);
 
 /* The file of an image that an inode of a run has its contents from, or NULL. */

@@ -112,7 +112,7 @@ int dw_tables_fill_block_categories(struct tables *tables, dwarfs_error **err)
 	bool any = options->categorize.count > 0 || options->categorize.callback;
 	int ret;
 
-	/* Blocks that were taken over keep their categories. */
+	/* Blocks that were kept keep their categories. */
 	for (size_t i = 0; !any && assembly && assembly->image_count > 0 &&
 			   i < tables->in->block_streams->count;
 	     i++)

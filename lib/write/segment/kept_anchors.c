@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/kept_anchors: anchors of the blocks that were taken over from images.
+ * write/segment/kept_anchors: anchors of the blocks that were kept from images.
  */
 #include "write/segment/kept_anchors.h"
 #include "write/digests/digests.h"

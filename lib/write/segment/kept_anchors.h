@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/kept_anchors: anchors of the blocks that were taken over from images.
+ * write/segment/kept_anchors: anchors of the blocks that were kept from images.
  *
  * An image lists few anchors of its blocks, or none. A block with none is decompressed at
  * once, and the matcher gets all its anchors; one with few is decompressed when it is found

@@ -17,7 +17,7 @@
 #define MOST_WORTH  UINT64_C(4096)
 
 /*
- * After blocks that were taken over, the codec has only what is new as context: shorter
+ * After blocks that were kept, the codec has only what is new as context: shorter
  * matches are worth a chunk there, and more anchors find them, up to
  * DW_ANCHORS_AFTER_KEPT. One release of a program after the other, 24 in all, take
  * 9.37 MB this way and 10.53 MB as without blocks (level 7; 15.40 and 16.47 at level 3).

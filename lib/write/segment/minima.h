@@ -16,7 +16,7 @@ struct match_minima {
 /*
  * The shortest matches that save more than their chunks cost, by how small the bytes would get
  * otherwise: density is that of dw_density(). Both are multiples of granularity where matches
- * begin and end at such. after_kept: there are blocks that were taken over.
+ * begin and end at such. after_kept: there are blocks that were kept.
  */
 struct match_minima dw_match_minima(const struct stream_settings *settings,
 				    uint32_t density, size_t granularity,

@@ -33,7 +33,7 @@ struct segmenter {
 	struct gatherer *gatherer; /* NULL: any block may be referred to */
 	size_t granularity;
 	uint8_t *piece;
-	struct kept_anchors *kept_anchors; /* NULL: no blocks were taken over */
+	struct kept_anchors *kept_anchors; /* NULL: no blocks were kept */
 	struct path_cursor cursor;	   /* to the file being read */
 	struct source source;		   /* of the contents being read, if any */
 	uint32_t source_content;	   /* DW_NONE: none is begun */
@@ -416,7 +416,7 @@ static uint64_t total_bytes(const struct segment_input *in)
 	return dw_fragments_bytes(in->contents, in->numbers, in->count);
 }
 
-/* Whether there are blocks that were taken over, and a match may be in one of them. */
+/* Whether there are blocks that were kept, and a match may be in one of them. */
 static bool is_after_kept(const struct segmenter *segmenter)
 {
 	return segmenter->in->kept && segmenter->in->settings->lookback > 1;
@@ -454,7 +454,7 @@ static int new_gatherer(struct segmenter *segmenter, dwarfs_error **err)
 			       &segmenter->gatherer, err);
 }
 
-/* The stream continues the blocks that were taken over. */
+/* The stream continues the blocks that were kept. */
 static int begin_after_kept(struct segmenter *segmenter, dwarfs_error **err)
 {
 	struct block_filler *filler = &segmenter->filler;
@@ -471,7 +471,7 @@ static int begin_after_kept(struct segmenter *segmenter, dwarfs_error **err)
 	return 0;
 }
 
-/* The bytes of all blocks that were taken over. */
+/* The bytes of all blocks that were kept. */
 static uint64_t kept_bytes(const struct segmenter *segmenter)
 {
 	const struct kept_blocks *kept = segmenter->in->kept;

@@ -57,7 +57,7 @@ int dw_segment(const struct segment_input *input, struct compressor *compressor,
 /* The bytes of a block of a stream: whole frames, where it has samples. */
 size_t dw_block_bytes(const struct build_options *options, const struct stream *stream);
 
-/* After blocks that were taken over, anchors are closer together while there are no more of them
+/* After blocks that were kept, anchors are closer together while there are no more of them
  * than this: about 27 MB of the index. */
 #define DW_ANCHORS_AFTER_KEPT (UINT64_C(1) << 21)
 

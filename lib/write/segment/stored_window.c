@@ -99,7 +99,7 @@ struct stored_window {
 	uint32_t first_number;	 /* of the first block of the stream or of kept */
 	struct block *current;	 /* NULL: none of the stream yet */
 	struct block **ring;	 /* the last ram_blocks, by block number */
-	uint32_t turns;		 /* blocks begun so far, and those of kept */
+	uint32_t blocks_begun;	 /* blocks begun so far, and those of kept */
 	struct run *runs;
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
@@ -209,7 +209,7 @@ int dw_stored_window_set_kept(struct stored_window *window,
 		window->decoding = FIRST_DECODING / SMALL_CACHE_PART;
 		window->decoded_per_byte = DECODED_PER_BYTE / SMALL_CACHE_PART;
 	}
-	window->turns = (uint32_t)kept->count;
+	window->blocks_begun = (uint32_t)kept->count;
 	return 0;
 }
 
@@ -224,9 +224,9 @@ void dw_stored_window_turn(struct stored_window *window, struct block *block)
 	struct block **slot;
 
 	window->current = block;
-	if (window->turns == 0 && !window->kept)
+	if (window->blocks_begun == 0 && !window->kept)
 		window->first_number = block->number;
-	window->turns++;
+	window->blocks_begun++;
 	slot = &window->ring[(block->number - window->first_number) % window->ram_blocks];
 	dw_block_release(window->compressor, *slot);
 	*slot = block;
@@ -238,7 +238,7 @@ static uint64_t window_end(const struct stored_window *window)
 	const struct block *block = window->current;
 
 	if (!block)
-		return window->turns * (uint64_t)window->block_bytes;
+		return window->blocks_begun * (uint64_t)window->block_bytes;
 	return (block->number - window->first_number) * (uint64_t)window->block_bytes +
 	       block->size;
 }
@@ -310,12 +310,12 @@ static bool read_again(struct stored_window *window, uint32_t content, uint64_t 
 /* Position of the first block in memory: bytes from there on may still change. */
 static uint64_t start_of_ram(const struct stored_window *window)
 {
-	uint64_t blocks = window->turns - first_new(window);
+	uint64_t blocks = window->blocks_begun - first_new(window);
 
 	if (blocks > window->ram_blocks)
 		blocks = window->ram_blocks;
 
-	return (window->turns - blocks) * window->block_bytes;
+	return (window->blocks_begun - blocks) * window->block_bytes;
 }
 
 /* -- blocks of images ---------------------------------------------------------------- */
@@ -497,7 +497,8 @@ uint64_t dw_stored_window_work(const struct stored_window *window)
 static const struct block *block_in_ram(const struct stored_window *window,
 					uint64_t number)
 {
-	if (number >= window->turns || window->turns - number > window->ram_blocks ||
+	if (number >= window->blocks_begun ||
+	    window->blocks_begun - number > window->ram_blocks ||
 	    number < first_new(window))
 		return NULL;
 	return window->ring[number % window->ram_blocks];

@@ -5,7 +5,7 @@
  *
  * A position is the offset of a byte among all stored bytes of the stream. The last
  * blocks are in memory; older bytes are read again from their files. The blocks that were
- * taken over from images may come first; they are read from these.
+ * kept from images may come first; they are read from these.
  */
 #ifndef DW_WRITE_SEGMENT_STORED_WINDOW_H
 #define DW_WRITE_SEGMENT_STORED_WINDOW_H
