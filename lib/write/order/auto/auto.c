@@ -350,15 +350,16 @@ static int parse(const char *options, struct order_spec *spec, dwarfs_error **er
 	return 0;
 }
 
-/* A slow codec takes much longer than finding out. */
+/* A slow codec takes much longer than a trial, one of medium speed much longer than a forecast. */
 static int divide(const struct order_input *input, struct fragment_list *list,
 		  dwarfs_error **err)
 {
-	bool can_try = input->run->budget->tries_orders && max_trials(input) >= 2 &&
-		       dw_codec_can_pack(CODEC_ZSTD);
+	bool is_slow = input->speed == CODEC_SLOW;
+	bool can_try = is_slow && input->run->budget->tries_orders &&
+		       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD);
 
-	if (input->speed != CODEC_SLOW || input->reach_bytes == 0 ||
-	    input->run->options->input.hollow)
+	if (input->speed == CODEC_FAST || input->run->options->input.hollow ||
+	    input->reach_bytes < (is_slow ? 1 : TRIAL_MEDIUM_REACH_BYTES))
 		return 0;
 	return dw_interleave(input, can_try ? trial_codec(input) : NULL, list, err);
 }

@@ -256,6 +256,58 @@ static void the_forecast_decides_without_trials(void **state)
 	dw_free(data);
 }
 
+#define MEDIUM_BYTES ((size_t)4 << 20)
+
+/* Two variants, each as large as a block of zstd 11. */
+static void put_medium_files(const struct place *place)
+{
+	uint8_t *data = dw_malloc(2 * MEDIUM_BYTES);
+
+	assert_non_null(data);
+	put_random(data, MEDIUM_BYTES, 7);
+	put_variant(data + MEDIUM_BYTES, data, MEDIUM_BYTES, 1);
+	put_file(place, "file0", data, MEDIUM_BYTES);
+	put_file(place, "file1", data + MEDIUM_BYTES, MEDIUM_BYTES);
+	dw_free(data);
+}
+
+static void codecs_of_medium_speed_interleave_by_the_forecast(void **state)
+{
+	static const struct {
+		const char *codec;
+		uint32_t block_bits;
+		bool is_interleaved;
+	} cases[] = {
+		{ "zstd:level=3", 22, false },
+		{ "zstd:level=11", 21, false }, /* it reaches less than 4 MiB */
+		{ "zstd:level=11", 22, true },	/* the last one: messages stay */
+	};
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_medium_files(place);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		dwarfs_builder *builder = new_builder(place, 0);
+
+		assert_int_equal(dwarfs_builder_set_level(builder, 4, NULL), 0);
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  cases[i].codec, NULL),
+				 0);
+		assert_int_equal(
+			dwarfs_builder_set_block_bits(builder, cases[i].block_bits, NULL),
+			0);
+		remove(place->image);
+		assert_int_equal(build(builder, place), 0);
+		dwarfs_builder_free(builder);
+		assert_int_equal(strstr(all_messages(),
+					"pieces of large files: interleaved") != NULL,
+				 cases[i].is_interleaved);
+		assert_null(strstr(all_messages(), " bytes with zstd"));
+		dwarfs_image_free(open_image(place));
+	}
+}
+
 /* Counts the blocks that are written, and shortens a file with the header of one of them. */
 struct shortening {
 	const char *path;
@@ -346,6 +398,9 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(the_forecast_decides_without_trials,
 						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(
+			codecs_of_medium_speed_interleave_by_the_forecast, make_place,
+			remove_place),
 		cmocka_unit_test_setup_teardown(
 			a_file_may_become_shorter_before_its_digest, make_place,
 			remove_place),
