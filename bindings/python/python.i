@@ -968,6 +968,7 @@ DWARFS_NOT_NONE(dwarfs_order_list)
 static int first_block(const dwarfs_image *image, dwarfs_inode inode, int64_t *block_out,
 		       dwarfs_error **err)
 {
+	PyThreadState *outer = begin_call();
 	dwarfs_file *file = NULL;
 	uint64_t offset, bytes, count;
 	int ret = dwarfs_file_open(image, inode, &file, err);
@@ -977,6 +978,7 @@ static int first_block(const dwarfs_image *image, dwarfs_inode inode, int64_t *b
 	for (uint64_t i = 0; ret == 0 && *block_out < 0 && i < count; i++)
 		ret = dwarfs_file_chunk(file, i, block_out, &offset, &bytes, err);
 	dwarfs_file_free(file);
+	end_call(outer);
 	return ret;
 }
 

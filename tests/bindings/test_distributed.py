@@ -448,6 +448,17 @@ class Partitions(Case):
             with self.subTest(paths), self.assertRaisesRegex(TypeError, "list"):
                 distributed.partitions(self.image, 1, paths=paths)
 
+    def test_more_files_than_are_listed_at_once(self):
+        count = distributed._BATCH_ENTRIES * 2 + 1
+        names = [os.fsdecode(b"\xff%d" % number) for number in range(count)]
+        builder = dwarfs.Builder(level=1)
+        for number, name in enumerate(names):
+            builder.add(name, b"%d" % number)
+        builder.write(self.dir / "many.dwarfs")
+        with dwarfs.open(self.dir / "many.dwarfs") as image:
+            part, = distributed.partitions(image, 1)
+            self.assertEqual(sorted(map(str, part)), sorted(names))
+
     def test_some_files(self):
         part, = distributed.partitions(self.image, 1, paths=["random", "/none//hard", "link"])
         self.assertEqual(sorted(map(str, part)), ["none/hard", "random"])

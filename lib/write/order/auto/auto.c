@@ -204,11 +204,6 @@ static size_t max_trials(const struct order_input *input)
 	return spec->has_max_trials && spec->max_trials < most ? spec->max_trials : most;
 }
 
-static bool reaches_far(const struct order_input *input)
-{
-	return input->reach_bytes >= ORDER_FAR_REACH_BYTES;
-}
-
 /* With a codec of medium speed, a trial takes up to half of the time of packing. It is worth that
  * within the reach of the codec, where there is no forecast, and for many repeated bytes: of
  * these, orders that are forecast to be equal need very different numbers of segments. */
@@ -231,9 +226,7 @@ static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 
 	/* It takes a small part of the time of a slow codec. */
 	if (input->speed == CODEC_SLOW)
-		is_worth_it = kept_bytes <= (double)(reaches_far(input)
-							     ? TRIAL_FAR_MAX_KEPT_BYTES
-							     : TRIAL_MAX_KEPT_BYTES);
+		is_worth_it = kept_bytes <= (double)dw_trial_max_kept_bytes(input);
 	else if (input->speed == CODEC_MEDIUM)
 		is_worth_it = is_worth_a_medium_trial(input, kept_bytes, bytes);
 	return is_worth_it && input->run->budget->tries_orders &&
@@ -245,7 +238,8 @@ static const char *trial_codec(const struct order_input *input)
 {
 	if (input->speed != CODEC_SLOW)
 		return TRIAL_CODEC_MEDIUM;
-	return reaches_far(input) ? TRIAL_CODEC_FAR : TRIAL_CODEC;
+	return input->reach_bytes >= ORDER_FAR_REACH_BYTES ? TRIAL_CODEC_FAR
+							   : TRIAL_CODEC;
 }
 
 /* Within reach of the codec no repeated bytes are lost in any order. */

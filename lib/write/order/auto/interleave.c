@@ -338,9 +338,10 @@ static int new_orders(const struct division *division, const uint32_t *interleav
 }
 
 /* Use as many of the first interleaved pieces as a trial may have. */
-static void limit_trial(const struct division *division, const struct orders *orders,
-			bool *is_used)
+static void limit_trial(const struct order_input *input, const struct division *division,
+			const struct orders *orders, bool *is_used)
 {
+	double most = (double)dw_trial_max_kept_bytes(input);
 	const struct candidate *interleaved = &orders->candidates[INTERLEAVED];
 	const struct fragment *fragments = division->contents->fragments;
 	uint64_t all = dw_fragments_bytes(division->contents, interleaved->numbers,
@@ -353,8 +354,7 @@ static void limit_trial(const struct division *division, const struct orders *or
 
 		bytes += fragments[number].size;
 		is_used[number - division->fragment_count] =
-			bytes <= TRIAL_MAX_BYTES &&
-			(double)bytes * kept_part <= (double)TRIAL_MAX_KEPT_BYTES;
+			bytes <= TRIAL_MAX_BYTES && (double)bytes * kept_part <= most;
 	}
 }
 
@@ -368,7 +368,7 @@ static int try_orders(const struct order_input *input, const struct division *di
 	double penalty = scored->candidates[INTERLEAVED].spread_penalty;
 	int ret;
 
-	limit_trial(division, scored, is_used);
+	limit_trial(input, division, scored, is_used);
 	if ((ret = new_orders(division, interleaved, is_used, &tried, err)) < 0)
 		return ret;
 	if (tried.count < 2)

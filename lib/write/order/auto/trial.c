@@ -35,6 +35,9 @@
  * size, and of at most a block. */
 #define CHUNK_PIECE_BYTES ((size_t)8 << 20)
 
+#define MAX_KEPT_BYTES	   ((uint64_t)256 << 20)
+#define FAR_MAX_KEPT_BYTES ((uint64_t)1 << 30)
+
 /* What else an entry takes of metadata that is not compressed, about. */
 #define BYTES_OF_ENTRY 10
 
@@ -113,6 +116,12 @@ static int init_trial_run(struct trial_run *trial, const struct codec_spec *code
 	trial->run.settings = settings;
 	trial->sections.run = &trial->run;
 	return 0;
+}
+
+uint64_t dw_trial_max_kept_bytes(const struct order_input *input)
+{
+	return input->reach_bytes >= ORDER_FAR_REACH_BYTES ? FAR_MAX_KEPT_BYTES
+							   : MAX_KEPT_BYTES;
 }
 
 uint64_t dw_trial_codec_memory(size_t block_bytes)

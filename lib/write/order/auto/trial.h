@@ -13,22 +13,22 @@
 #define TRIAL_SOME_CANDIDATES 4
 #define TRIAL_SMALL_BYTES     ((uint64_t)32 << 20)
 
-/* Larger streams are not tried, nor those of which more than this is expected in blocks. */
-#define TRIAL_MAX_BYTES	     ((uint64_t)2 << 30)
-#define TRIAL_MAX_KEPT_BYTES ((uint64_t)256 << 20)
+/* Larger streams are not tried. */
+#define TRIAL_MAX_BYTES ((uint64_t)2 << 30)
 
-/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. */
-#define TRIAL_CODEC "zstd:level=9"
-
-/* The same for a codec that reaches as far as ORDER_FAR_REACH_BYTES, which takes longer. */
-#define TRIAL_CODEC_FAR		 "zstd:level=7:wlog=26:long"
-#define TRIAL_FAR_MAX_KEPT_BYTES ((uint64_t)1 << 30)
+/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. The second one is
+ * for codecs that reach as far as ORDER_FAR_REACH_BYTES. */
+#define TRIAL_CODEC	"zstd:level=9"
+#define TRIAL_CODEC_FAR "zstd:level=7:wlog=26:long"
 
 /* The same for a codec of medium speed that reaches as far as TRIAL_MEDIUM_REACH_BYTES. */
 #define TRIAL_CODEC_MEDIUM	 "zstd:level=4:wlog=26"
 #define TRIAL_MEDIUM_CANDIDATES	 3
 #define TRIAL_MEDIUM_REACH_BYTES ((uint64_t)4 << 20)
 #define TRIAL_MEDIUM_MAX_BYTES	 ((uint64_t)1 << 30)
+
+/* The most that may be expected in blocks: more for a codec that reaches far, which takes longer. */
+uint64_t dw_trial_max_kept_bytes(const struct order_input *input);
 
 /* Memory of the codec of a trial, for each worker. */
 uint64_t dw_trial_codec_memory(size_t block_bytes);

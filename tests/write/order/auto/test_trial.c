@@ -394,9 +394,19 @@ static void a_file_that_changes_is_reported_once(void **state)
 	free(data);
 }
 
+static void a_far_reach_allows_larger_trials(void **state)
+{
+	const struct order_input near = { .reach_bytes = (uint64_t)16 << 20 };
+	const struct order_input far = { .reach_bytes = (uint64_t)64 << 20 };
+
+	(void)state;
+	assert_true(dw_trial_max_kept_bytes(&far) > dw_trial_max_kept_bytes(&near));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_far_reach_allows_larger_trials),
 		cmocka_unit_test_setup_teardown(
 			files_of_one_alphabet_are_brought_together, make_place,
 			remove_place),
