@@ -22,9 +22,11 @@
 #define MIB ((uint64_t)1 << 20)
 
 /* Blocks queued for workers, so that none is idle while the next block is filled. Small
- * blocks need more of them. */
-#define WAITING_BYTES (4 * MIB)
-#define MAX_WAITING   64
+ * blocks need more of them. Large ones need none: packing one takes many times as long as
+ * filling the next, which is done beside it. */
+#define WAITING_BYTES	 (4 * MIB)
+#define MAX_WAITING_BITS 24
+#define MAX_WAITING	 64
 
 #define INDEX_BYTES	 (256 * MIB)
 #define KEPT_INDEX_BYTES (40 * MIB) /* more, for blocks that are kept */
@@ -77,6 +79,8 @@ static uint32_t waiting_blocks(uint32_t block_bits)
 {
 	uint64_t waiting = 1 + (WAITING_BYTES >> block_bits);
 
+	if (block_bits > MAX_WAITING_BITS)
+		return 0;
 	return waiting < MAX_WAITING ? (uint32_t)waiting : MAX_WAITING;
 }
 
