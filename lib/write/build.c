@@ -86,11 +86,12 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 	const struct stream *of = &build->contents.streams.list[stream];
 	const struct stream_settings *settings = &build->run.settings[of->category];
 	size_t block_bytes = dw_block_bytes(build->run.options, of);
+	struct order_spec spec = settings->order;
 	struct order_input order = {
 		.run = &build->run,
 		.tree = &build->tree,
 		.contents = &build->contents,
-		.spec = &settings->order,
+		.spec = &spec,
 		.settings = settings,
 		.block_bytes = block_bytes,
 		.reach_bytes = dw_codec_reach(&settings->codec, block_bytes),
@@ -99,6 +100,8 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 	};
 	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
 
+	if (from > 0 && spec.ops->fingerprint != FINGERPRINT_NONE)
+		spec.ops = &dw_order_path; /* contents that are added later have none */
 	if (ret < 0 || (ret = dw_order_sort(&order, list->numbers, list->count, err)) < 0)
 		return ret;
 	return dw_order_divide(&order, list, err);
@@ -186,9 +189,6 @@ static int write_streams(struct build *build, struct compressor *compressor,
 		if ((ret = write_stream_blocks(build, stream, &build->lists[stream],
 					       compressor, err)) < 0)
 			return ret;
-	/* No memory is planned for a second choice of an order, and such files are rare. */
-	build->budget.shingles = 0;
-	build->budget.tries_orders = false;
 	while (end < build->contents.fragment_count) {
 		__attribute__((cleanup(
 			dw_fragment_list_free))) struct fragment_list list = { 0 };
@@ -200,6 +200,36 @@ static int write_streams(struct build *build, struct compressor *compressor,
 			return ret;
 	}
 	return 0;
+}
+
+static void drop_chunks(struct content *content, struct fragment *fragment,
+			const struct chunks *chunks)
+{
+	for (uint32_t i = 0; i < fragment->chunk_count; i++) {
+		const struct chunk *chunk = &chunks->list[fragment->first_chunk + i];
+
+		content->hole_bytes -= chunk->block == DW_NONE ? chunk->size : 0;
+	}
+	fragment->size = 0;
+	fragment->chunk_count = 0;
+}
+
+/* Contents end where a fragment could not be read to its end: the bytes after it, which may have been
+ * stored before it, would be at other offsets than in the file. */
+static void cut_contents(struct contents *contents, const struct chunks *chunks)
+{
+	for (size_t i = 0; i < contents->count; i++) {
+		struct content *content = &contents->list[i];
+		struct fragment *fragment = &contents->fragments[content->first_fragment];
+		uint64_t end = 0;
+
+		for (uint32_t j = 0; content->differs && j < content->fragment_count;
+		     j++) {
+			if (fragment[j].offset > end)
+				drop_chunks(content, &fragment[j], chunks);
+			end += fragment[j].size;
+		}
+	}
 }
 
 /* The size of contents is the sum of the stored sizes of their fragments. */
@@ -258,6 +288,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	dw_compressor_free(dw_steal(compressor));
 	free_lists(build);
 	dw_os_trim();
+	cut_contents(&build->contents, &build->chunks);
 	sum_content_sizes(&build->contents);
 	if (build->run.digests &&
 	    (ret = dw_digests_add_divided(&build->run, &build->tree, &build->contents,

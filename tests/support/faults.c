@@ -8,7 +8,7 @@
  * openat from the Nth on; "kill:N" ends the process instead of the Nth pwrite;
  * "end:N" ends it instead of the Nth of all calls that change files: write, pwrite, fsync,
  * link, rename, unlink, close of a written file, sharing; "enospc:N" and "eio:N" let the Nth write of a
- * regular file fail;
+ * regular file fail; "pread:N" the Nth pread of the byte at 100000 of any file;
  * "share" lets each file system share ranges of files, by copying them; "garble" lets it change
  * a byte of each; "clone:N" lets the Nth such call fail, 0 each of them;
  * "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file to which a line is
@@ -121,6 +121,33 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset)
 {
 	return write_at(fd, data, bytes, offset);
+}
+
+static ssize_t read_at(int fd, void *data, size_t bytes, off64_t offset)
+{
+	static atomic_int count;
+	const off64_t at = 100000;
+	int wanted = fault("pread:");
+
+	if (wanted >= 0 && offset <= at && (off64_t)bytes > at - offset) {
+		record("pread");
+		if (atomic_fetch_add(&count, 1) + 1 == wanted) {
+			errno = EIO;
+			return -1;
+		}
+	}
+	return REAL(ssize_t(*)(int, void *, size_t, off64_t), "pread64")(fd, data, bytes,
+									 offset);
+}
+
+ssize_t pread(int fd, void *data, size_t bytes, off_t offset)
+{
+	return read_at(fd, data, bytes, offset);
+}
+
+ssize_t pread64(int fd, void *data, size_t bytes, off64_t offset)
+{
+	return read_at(fd, data, bytes, offset);
 }
 
 /* Of regular files only. */

@@ -47,13 +47,14 @@ static int watch(const dwarfs_progress *progress, dwarfs_error **err, void *user
 struct change {
 	enum dwarfs_phase phase;
 	void (*act)(const struct place *place);
+	const char *order; /* NULL: the default of the builder */
 	bool is_long; /* the files are too long to stay in memory after they were hashed */
 	uint32_t workers;
 	uint64_t errors;
 	const char *message; /* in the log; or NULL */
 	struct {
 		const char *name, *before, *after;
-	} files[3];
+	} files[4];
 };
 
 static char *long_text(const char *text)
@@ -72,7 +73,7 @@ static void put_long(const struct place *place, const char *name, const char *te
 
 static void expect_files(dwarfs_image *image, const struct change *change)
 {
-	for (int i = 0; i < 3 && change->files[i].name; i++) {
+	for (int i = 0; i < 4 && change->files[i].name; i++) {
 		const char *name = change->files[i].name, *text = change->files[i].after;
 
 		if (change->is_long && *text)
@@ -90,9 +91,12 @@ static dwarfs_image *build_changed(const struct place *place, const struct chang
 	dwarfs_builder *builder = new_builder(place, change->workers);
 	dwarfs_image *image;
 
-	for (int i = 0; i < 3 && change->files[i].name; i++)
+	for (int i = 0; i < 4 && change->files[i].name; i++)
 		(change->is_long ? put_long : put_text)(place, change->files[i].name,
 							change->files[i].before);
+	if (change->order)
+		assert_int_equal(dwarfs_builder_set_order(builder, change->order, NULL),
+				 0);
 	dwarfs_builder_set_task(builder, task);
 	image = build_and_open(builder, place, change->errors);
 	assert_true(mischief.done);
@@ -136,6 +140,37 @@ static void its_duplicates_live_on(void **state)
 	};
 
 	dwarfs_image_free(build_changed(*state, &change));
+}
+
+static void remove_a_and_c(const struct place *place)
+{
+	remove_a(place);
+	assert_int_equal(unlink(in(place, "c")), 0);
+}
+
+/* They were not inspected by themselves, so orders have no fingerprints of them. */
+static void its_duplicates_are_ordered(void **state)
+{
+	static const char *const orders[] = { "auto", "similarity", "nilsimsa",
+					      "revpath" };
+	const struct place *place = *state;
+	struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = remove_a_and_c,
+		.is_long = true,
+		.workers = 1,
+		.errors = 2,
+		.files = { { "a", "twice", "" },
+			   { "b", "twice", "twice" },
+			   { "c", "both", "" },
+			   { "d", "both", "both" } },
+	};
+
+	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++) {
+		change.order = orders[i];
+		remove(place->image);
+		dwarfs_image_free(build_changed(place, &change));
+	}
 }
 
 static void rewrite_a(const struct place *place)
@@ -476,6 +511,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_that_vanishes_becomes_empty),
 		TEST(its_duplicates_live_on),
+		TEST(its_duplicates_are_ordered),
 		TEST(a_change_after_the_hash_is_seen),
 		TEST(a_small_file_is_read_once),
 		TEST(hard_links_share_the_empty_inode),

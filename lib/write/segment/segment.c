@@ -267,7 +267,8 @@ static bool complain(struct segmenter *segmenter, const struct storing *storing,
 	struct content *content = storing->content;
 	bool is_known = content->differs;
 
-	content->differs = storing->errnum || storing->ended || unchanged != 1;
+	/* What is right with one fragment says nothing of those before it. */
+	content->differs |= storing->errnum || storing->ended || unchanged != 1;
 	if (!content->differs || is_known || segmenter->run->is_trial)
 		return content->differs;
 	if (storing->errnum)
