@@ -982,6 +982,21 @@ static int first_block(const dwarfs_image *image, dwarfs_inode inode, int64_t *b
 	return ret;
 }
 
+/* Whether a set has the path, or is None: then every path is wanted. -1 on failure. */
+static int is_wanted(PyObject *set_or_none, const char *path)
+{
+	PyObject *name;
+	int ret;
+
+	if (set_or_none == Py_None)
+		return 1;
+	if (!(name = PyUnicode_DecodeFSDefault(path)))
+		return -1;
+	ret = PySet_Contains(set_or_none, name);
+	Py_DECREF(name);
+	return ret;
+}
+
 static int append_file(PyObject *list, const char *path, const dwarfs_stat *stat,
 		       int64_t block)
 {
@@ -998,11 +1013,11 @@ static int append_file(PyObject *list, const char *path, const dwarfs_stat *stat
 %inline %{
 /*
  * Append the next regular files of a walk to a list, each as its path, its size and the block of
- * its first data, or -1 if it has none: at most `most` entries are looked at. Returns whether
- * there may be more.
+ * its first data, or -1 if it has none: those whose path is in a set, or all if that is None. At
+ * most `most` entries are looked at. Returns whether there may be more.
  */
 int dwarfs_walk_files_into(dwarfs_walk *walk, const dwarfs_image *image, size_t most,
-			   PyObject *list, dwarfs_error **err)
+			   PyObject *set_or_none, PyObject *list, dwarfs_error **err)
 {
 	dwarfs_stat *stat = NULL;
 	int ret = dwarfs_stat_new(&stat, err);
@@ -1015,7 +1030,8 @@ int dwarfs_walk_files_into(dwarfs_walk *walk, const dwarfs_image *image, size_t 
 
 		if ((ret = more = dwarfs_walk_next(walk, &entry, err)) <= 0)
 			break;
-		if ((ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0 ||
+		if ((ret = is_wanted(set_or_none, dwarfs_walk_path(walk))) <= 0 ||
+		    (ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0 ||
 		    (ret = dwarfs_inode_stat(image, inode, stat, err)) < 0 ||
 		    (dwarfs_stat_mode(stat) & 0170000) != 0100000)
 			continue;

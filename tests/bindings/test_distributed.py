@@ -464,6 +464,19 @@ class Partitions(Case):
         self.assertEqual(sorted(map(str, part)), ["none/hard", "random"])
         self.assertEqual(str(part[0].image), str(self.image))
 
+    def test_only_these_files_are_opened(self):
+        given = os.environ.get("DWARFS_TEST_DATA")
+        if not given or not os.path.isdir(os.path.join(given, "badfs")):
+            self.skipTest("no damaged images")
+        damaged = "foo/1/2/3/4/5/6/7/8/9/b"
+        with dwarfs.open(os.path.join(given, "badfs", "crafted",
+                                      "meta-chunk-end-outside-block.dwarfs")) as image:
+            part, = distributed.partitions(image, 1, paths=["bench.sh"])
+            self.assertEqual([str(path) for path in part], ["bench.sh"])
+            for paths in [damaged], None:
+                with self.assertRaises(dwarfs.CorruptError):
+                    distributed.partitions(image, 1, paths=paths)
+
     def test_contents(self):
         for part in distributed.partitions(self.image, 4):
             copy = pickle.loads(pickle.dumps(part))

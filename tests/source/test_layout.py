@@ -23,8 +23,7 @@ OF_A_MODULE = {
     "utils/dwarfsck": ("inputs",),
     "utils/dwarfsextract": ("hostile",),
     "utils/mkdwarfs": ("blocks", "codecs", "hostile", "image_faults", "image_sharing", "leftout",
-                       "memory",
-                       "predictions", "rewrite"),
+                       "memory", "predictions", "read_failures", "rewrite"),
 }
 # Tests of a file in a subfolder that has one test only.
 ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",

@@ -129,9 +129,7 @@ def partitions(image: Image, count: int, *, paths: Iterable[str] | None = None) 
     wanted = None if paths is None else {str(Path(image, path)) for path in paths}
     # names and sizes of the files by the block of their first byte, in the order of the data
     blocks: dict[int, tuple[list[str], int]] = {}
-    for name, size, block in _files(image):
-        if wanted is not None and name not in wanted:
-            continue
+    for name, size, block in _files(image, wanted):
         names, total = blocks.setdefault(block, ([], 0))
         names.append(name)
         blocks[block] = names, total + size
@@ -152,14 +150,15 @@ def partitions(image: Image, count: int, *, paths: Iterable[str] | None = None) 
     return found
 
 
-def _files(image: Image) -> Iterator[tuple[str, int, int]]:
-    """Paths of files, their sizes, and the block of their first data, -1 if they have none; in
-    the order of their data."""
+def _files(image: Image, wanted: set[str] | None) -> Iterator[tuple[str, int, int]]:
+    """Paths of the wanted files, or of all, their sizes, and the block of their first data, -1 if
+    they have none; in the order of their data."""
     walk = _dwarfs.dwarfs_walk_new(image._use(), 0, _dwarfs.DWARFS_WALK_DATA)
     more = True
     while more:
         found: list[tuple[str, int, int]] = []
-        more = _dwarfs.dwarfs_walk_files_into(walk, image._use(), _BATCH_ENTRIES, found)
+        more = _dwarfs.dwarfs_walk_files_into(walk, image._use(), _BATCH_ENTRIES, wanted,
+                                              found)
         yield from found
 
 
