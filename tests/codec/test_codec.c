@@ -453,6 +453,11 @@ static void reach_is_that_of_the_window(void **state)
 	expect_reach("zstd:level=19:wlog=20", 1 << 20);
 	expect_reach("lzma:level=6:dict_size=22", 1 << 22);
 	expect_reach("lzma:level=9:dict_size=30", 1 << 24);
+	expect_reach("lzma:level=6", 1 << 23);
+	expect_reach("lzma:level=9:block_size=21", 1 << 21);
+	expect_reach("brotli", 1 << 24);
+	expect_reach("brotli:lgwin=20", 1 << 20);
+	expect_reach("flac", 1 << 24);
 }
 
 /* Estimates grow with the work, within bounds. */

@@ -205,6 +205,11 @@ static uint64_t brotli_memory(const struct codec_spec *spec, size_t block_bytes)
 	return estimate;
 }
 
+static size_t brotli_reach(const struct codec_spec *spec, size_t block_bytes)
+{
+	return (size_t)1 << brotli_window(spec, block_bytes);
+}
+
 static bool brotli_shrink(struct codec_spec *spec, size_t block_bytes)
 {
 	spec->window_log = (int)brotli_window(spec, block_bytes) - 1;
@@ -235,6 +240,7 @@ const struct encoder_ops dw_encoder_brotli = {
 	.finds_matches = true,
 	.is_slow = true,
 	.packs_as = CODEC_BROTLI,
+	.reach = brotli_reach,
 	.open = brotli_open_packer,
 	.close = dw_free,
 	.pack = brotli_pack,

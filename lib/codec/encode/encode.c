@@ -328,13 +328,11 @@ uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes)
 size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes)
 {
 	const struct encoder_ops *ops = find_encoder(spec->id);
-	size_t reach = ops ? ops->reach : 0;
+	size_t reach = ops && ops->reach ? ops->reach(spec, block_bytes) : block_bytes;
 
 	if (spec->id == CODEC_NONE)
 		return 0;
-	if (reach == 0 && spec->window_log > 0 && spec->window_log < 31)
-		reach = (size_t)1 << spec->window_log;
-	return reach != 0 && reach < block_bytes ? reach : block_bytes;
+	return reach < block_bytes ? reach : block_bytes;
 }
 
 bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes)

@@ -242,12 +242,19 @@ static void lz4_library(char *out, size_t room)
 	snprintf(out, room, "lz4-%s", LZ4_versionString());
 }
 
+static size_t lz4_reach(const struct codec_spec *spec, size_t block_bytes)
+{
+	(void)spec;
+	(void)block_bytes;
+	return MATCH_REACH;
+}
+
 const struct encoder_ops dw_encoder_lz4 = {
 	.library = lz4_library,
 	.help = "lz4     no options",
 	.defaults = { .id = CODEC_LZ4 },
 	.packs_as = CODEC_LZ4,
-	.reach = MATCH_REACH,
+	.reach = lz4_reach,
 	.open = open_fast,
 	.close = dw_free,
 	.pack = pack_fast,
@@ -259,7 +266,7 @@ const struct encoder_ops dw_encoder_lz4hc = {
 	.defaults = { .id = CODEC_LZ4HC, .level = DEFAULT_HC_LEVEL },
 	.options = hc_options,
 	.packs_as = CODEC_LZ4,
-	.reach = MATCH_REACH,
+	.reach = lz4_reach,
 	.open = open_hc,
 	.close = dw_free,
 	.pack = pack_hc,

@@ -513,6 +513,17 @@ uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
 	       memory_of_attempts(spec, attempt.options.mode, block_bytes);
 }
 
+/* No match begins in another part. */
+size_t dw_lzma_reach(const struct codec_spec *spec, size_t block_bytes)
+{
+	lzma_options_lzma options;
+	size_t most = part_bytes(spec);
+
+	if (!set_lzma_options(&options, spec, block_bytes))
+		return block_bytes;
+	return options.dict_size < most ? options.dict_size : most;
+}
+
 bool dw_lzma_shrink(struct codec_spec *spec, size_t block_bytes)
 {
 	lzma_options_lzma options;

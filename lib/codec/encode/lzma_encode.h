@@ -19,6 +19,8 @@ void dw_lzma_close(void *state);
 int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 		 struct codec_watch *watch, dwarfs_error **err);
 uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes);
+size_t dw_lzma_reach(const struct codec_spec *spec, size_t block_bytes);
+
 bool dw_lzma_shrink(struct codec_spec *spec, size_t block_bytes);
 
 #endif

@@ -83,6 +83,7 @@ const struct encoder_ops dw_encoder_lzma = {
 	.close = dw_lzma_close,
 	.pack = dw_lzma_pack,
 	.memory = dw_lzma_memory,
+	.reach = dw_lzma_reach,
 	.shrink = dw_lzma_shrink,
 };
 

@@ -66,9 +66,9 @@ struct encoder_ops {
 	/* The id of packed blocks. */
 	enum codec_id packs_as;
 
-	/* Maximum distance of a match in a block, in bytes; 0: the window of the
-	 * specification, or the block. */
-	size_t reach;
+	/* Maximum distance of a match in a block of this size, in bytes, which may be more
+	 * than the block has; NULL: the block. */
+	size_t (*reach)(const struct codec_spec *spec, size_t block_bytes);
 
 	/* Make and free the working memory of a compressor; open may be NULL. */
 	int (*open)(const struct codec_spec *spec, size_t block_bytes, void **state_out,

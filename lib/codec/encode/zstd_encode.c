@@ -397,6 +397,11 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
+static size_t zstd_reach(const struct codec_spec *spec, size_t block_bytes)
+{
+	return (size_t)1 << zstd_window_log(spec, block_bytes);
+}
+
 static void zstd_library(char *out, size_t room)
 {
 	snprintf(out, room, "zstd-%s", ZSTD_versionString());
@@ -414,6 +419,7 @@ const struct encoder_ops dw_encoder_zstd = {
 	.slow_from_level = SLOW_FROM_LEVEL,
 	.medium_from_level = MEDIUM_FROM_LEVEL,
 	.packs_as = CODEC_ZSTD,
+	.reach = zstd_reach,
 	.open = zstd_open_packer,
 	.close = close_packer,
 	.pack = zstd_pack,
