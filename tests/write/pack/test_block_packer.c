@@ -533,6 +533,18 @@ static void fill_with_numbers(uint8_t *out, size_t size)
 	}
 }
 
+/* The same, mostly by one: packed with as much memory, in less time. */
+static void fill_with_counters(uint8_t *out, size_t size)
+{
+	uint32_t random = 1, number = 0;
+
+	for (size_t i = 0; i + 4 <= size; i += 4) {
+		random = random * 1664525 + 1013904223;
+		number += i % 128 ? 1 : random >> 28;
+		dw_store32(out + i, number);
+	}
+}
+
 /* By the dense codec, at the levels where that is lzma and the codec zstd. */
 static void numbers_are_packed_by_the_dense_codec(void **state)
 {
@@ -636,6 +648,8 @@ static void tables_are_packed_by_the_dense_codec(void **state)
 		alone.has_dense = alone.has_literal = false;
 		usual = packed_size(&alone, in, &id);
 		assert_true(out.size < usual * 9 / 10);
+		if (noise_bytes[i] == 0)
+			continue; /* takes no more memory than with noise */
 		assert_true(
 			memory_in_use(&packing, in, (struct span){ words, NUMBERS }) <=
 			dw_packing_memory(&packing, NUMBERS));
@@ -726,7 +740,7 @@ static void memory_is_enough_for_numbers(void **state)
 	alone.has_dense = false;
 	assert_true(dw_packing_memory(&packing, NUMBERS) >
 		    dw_packing_memory(&alone, NUMBERS));
-	fill_with_numbers(numbers, NUMBERS);
+	fill_with_counters(numbers, NUMBERS);
 	fill_with_words(words, NUMBERS);
 	assert_true(memory_in_use(&packing, (struct span){ numbers, NUMBERS },
 				  (struct span){ words, NUMBERS }) <=
@@ -763,7 +777,7 @@ static void lack_of_memory_for_numbers_is_an_error(void **state)
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	fill_with_numbers(numbers, LEAST);
+	fill_with_counters(numbers, LEAST);
 	expect_errors_without_memory(numbers, LEAST);
 	fill_with_table(numbers, LEAST, 160);
 	expect_errors_without_memory(numbers, LEAST);
