@@ -28,7 +28,7 @@ MEASURE = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:
 
 def words(rng, count):
     """Text that compresses about as well as other texts."""
-    pool = [b"%x" % rng.randrange(1 << rng.randrange(4, 40)) for _ in range(800)]
+    pool = [b"%x" % rng.randrange(1 << rng.randrange(4, 40)) for _ in range(min(800, count))]
     return b" ".join(rng.choices(pool, k=count))
 
 
