@@ -133,7 +133,7 @@ local PACK_OPTIONS = with_builder_options {include = "function"}
 
 -- Make an image of a directory, an image or an archive (tar, cpio, zip and others), or of a list
 -- of them: later ones replace entries of earlier ones. Each is a path or an open image; the blocks
--- of images are taken over as they are stored.
+-- of images are copied as they are stored.
 --
 -- Options: include is called with a path, a mode and a size, and says whether to include it;
 -- progress is called with a table; cancel is called with each entry and report, and says whether

@@ -73,7 +73,7 @@ size. Others are as for extract; with C<continue_on_error> the archive lacks wha
 
 Make an image of a directory, an image or an archive (tar, cpio, zip and others), or of an array
 of them: later ones replace entries of earlier ones. Each is a path or an open image; the blocks of
-images are taken over as they are stored.
+images are copied as they are stored.
 
 C<include> is called with a path, its mode and its size, and says whether to include it;
 C<progress> with a hash; C<level> is 0 to 9; C<block_bits>, C<order> and C<compression> are as for

@@ -68,7 +68,7 @@ module Dwarfs
 
     # Make an image of a directory, an image or an archive (tar, cpio, zip and others), or of an
     # Array of them: later ones replace entries of earlier ones. Each is a path or an open Image;
-    # the blocks of images are taken over as they are stored. Options: level, 0 to 9; block_bits,
+    # the blocks of images are copied as they are stored. Options: level, 0 to 9; block_bits,
     # order and compression, as for mkdwarfs; xattrs, whether to keep extended attributes.
     # overwrite replaces the output.
     #

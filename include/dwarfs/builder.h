@@ -610,7 +610,7 @@ DWARFS_API void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store);
 DWARFS_API void dwarfs_builder_set_specials(dwarfs_builder *builder, bool store);
 
 /** Store holes as holes (default), or as zeros, for readers before version 0.14. Images whose
- * blocks are taken over keep their holes: with such ones, dwarfs_builder_write() returns
+ * blocks are copied keep their holes: with such ones, dwarfs_builder_write() returns
  * DWARFS_ERR_INVALID. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_sparse_files(dwarfs_builder *builder, bool store);
 
@@ -1051,7 +1051,7 @@ enum dwarfs_count {
 	DWARFS_COUNT_SEGMENTS, /**< runs of bytes that were stored already elsewhere */
 	DWARFS_COUNT_BYTES_SEGMENTS, /**< size of these runs */
 	/* Blocks of images (<dwarfs/rewrite.h>), and their sizes as stored in those. */
-	DWARFS_COUNT_BLOCKS_COPIED, /**< taken over as they are stored */
+	DWARFS_COUNT_BLOCKS_COPIED, /**< copied as they are stored */
 	DWARFS_COUNT_BYTES_COPIED,
 	DWARFS_COUNT_BLOCKS_REWRITTEN, /**< compressed again, or their files stored anew */
 	DWARFS_COUNT_BYTES_REWRITTEN,

@@ -8,7 +8,7 @@
  *     dwarfs_builder_add_tree(builder, "new files", "", 0, &err);
  *     dwarfs_builder_write_path(builder, "new.dwarfs", false, &err);
  *
- * The new image takes over the blocks of the old one as they are stored, without
+ * The new image copies the blocks of the old one as they are stored, without
  * decompressing them. New files that are equal to old ones are not stored again, and other
  * new data refers to the old data where it repeats it.
  */
@@ -62,7 +62,7 @@ enum dwarfs_image_use {
  *
  * @param builder  a builder that has not run yet and has no directory
  * @param image    the image; the builder keeps a reference. The hash of each block that is
- *                 taken over is verified, unless the image was opened with
+ *                 copied is verified, unless the image was opened with
  *                 DWARFS_VERIFY_NO_BLOCKS: then a damaged block stays damaged, invalid
  *                 attributes become defaults (dwarfs_stat_invalid()), entries that no image
  *                 can have are left out, and each of these is a warning and counted
@@ -92,7 +92,7 @@ enum dwarfs_base_trust {
 /**
  * Use the data of an image for an incremental snapshot: the entries of the new image are
  * those of the inputs alone, but contents that the base has are not stored again. The blocks
- * with them are taken over, and other new data refers to these blocks where it repeats them.
+ * with them are copied, and other new data refers to these blocks where it repeats them.
  *
  * Files that are not found by path, size and time are compared with those of the base by
  * size and hash, as files of inputs are. Times are compared as exactly as the base has them. A
@@ -115,7 +115,7 @@ DWARFS_API int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *im
 				       enum dwarfs_base_trust trust, dwarfs_error **err);
 
 /**
- * Set how much of a block that is taken over from an image may be unused. A block of which
+ * Set how much of a block that is copied from an image may be unused. A block of which
  * more is unused is left out, and the files in it are stored anew, as those of a directory.
  * As this can leave other blocks with more unused bytes, it is repeated until no block exceeds
  * the limit, at most 64 times. Blocks of which nothing is used are always left out. A dry run

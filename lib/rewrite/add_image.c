@@ -371,7 +371,7 @@ static void note_rule(void *user, int severity, const char *message)
 		rule->code = dw_fail(rule->err, DWARFS_ERR_CORRUPT, "%s", message);
 }
 
-/* What breaks a rule of the format is not taken over, unless damage is accepted. */
+/* What breaks a rule of the format is left out, unless damage is accepted. */
 static int check_rules(const dwarfs_image *image, const struct source_image *source,
 		       dwarfs_error **err)
 {

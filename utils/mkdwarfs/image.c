@@ -2,7 +2,7 @@
 /*
  * mkdwarfs/image: images as inputs.
  *
- * Distinguishes images from archives. Adds their entries to a builder, which takes over their
+ * Distinguishes images from archives. Adds their entries to a builder, which copies their
  * blocks; or rewrites one image.
  */
 #include "mkdwarfs/mkdwarfs.h"

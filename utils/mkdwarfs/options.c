@@ -51,7 +51,7 @@ static const struct tool_option options[] = {
 	  "leave out entries of archives that no image can hold;\nexit with 2 then", 0,
 	  TOOL_INTO_FLAG(continue_on_error) },
 	{ 0, "repack", NULL,
-	  "order and compress the files of images anew, instead\nof taking over their "
+	  "order and compress the files of images anew, instead\nof copying their "
 	  "blocks",
 	  0, TOOL_INTO_FLAG(repack) },
 	{ 0, "base", "IMAGE",

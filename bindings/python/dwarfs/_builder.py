@@ -144,7 +144,7 @@ class Builder:
 
     def add_image(self, image: Image, prefix: str | bytes | os.PathLike[Any] = "", *,
                   repack: bool = False) -> None:
-        """Add what is in an open image, and take over its blocks as they are stored.
+        """Add what is in an open image, and copy its blocks as they are stored.
 
         Files of other inputs that are equal to files of the image are not stored again. With
         `repack` the image is read as a directory instead: its files are ordered, deduplicated
@@ -157,7 +157,7 @@ class Builder:
 
     def add_base(self, image: Image, *, trust_times: bool = True) -> None:
         """Use the data of an open image, but not its entries, for an incremental snapshot:
-        contents that it has are not stored again, and its blocks with them are taken over.
+        contents that it has are not stored again, and its blocks with them are copied.
 
         Files of the same path, size and modification time as in the image are not read, unless
         `trust_times` is false. The image must stay as it is until write() returns; it may be
@@ -179,7 +179,7 @@ class Builder:
         _dwarfs.dwarfs_builder_begin_layer(self._handle)
 
     def set_max_unused(self, percent: int) -> None:
-        """Choose how much of a block that is taken over from an image may be unused; the files
+        """Choose how much of a block that is copied from an image may be unused; the files
         in other blocks are stored anew. 100, the default, allows any share."""
         _dwarfs.dwarfs_builder_set_max_unused(self._handle, percent)
 

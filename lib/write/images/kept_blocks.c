@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/images/kept_blocks: the blocks of source images that a new image takes over.
+ * write/images/kept_blocks: the blocks of source images that a new image keeps.
  *
  * find:   the blocks that are needed (needed_blocks.c) -> places in the new image
  * write:  each block as it is stored, or compressed again

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/images/kept_blocks: the blocks of source images that a new image takes over.
+ * write/images/kept_blocks: the blocks of source images that a new image keeps.
  *
  * They are its first blocks, in the order of the images and of the blocks in them; blocks
  * that no file of the new image needs are left out. If the block size of an image changes,

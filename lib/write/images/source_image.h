@@ -2,7 +2,7 @@
 /*
  * write/images/source_image: an image that is an input of the builder.
  *
- * Its files have their bytes in blocks that exist already, so the new image may take over
+ * Its files have their bytes in blocks that exist already, so the new image may keep
  * these blocks instead of compressing the bytes again. The writer does not include the
  * reader: rewrite/ fills in the operations.
  */

@@ -134,7 +134,7 @@ uint32_t dw_assembly_block_bits(const struct assembly *assembly);
 const struct image_file *dw_image_file_of(const struct build_run *run,
 					  const struct tree_inode *inode);
 
-/* The same, if the new image takes over the blocks of that image. */
+/* The same, if the new image keeps the blocks of that image. */
 const struct image_file *dw_kept_file_of(const struct build_run *run,
 					 const struct tree_inode *inode);
 

@@ -161,7 +161,7 @@ static void a_small_tree_needs_little(void **state)
 	}
 }
 
-/* Contents of blocks that are taken over need no memory. */
+/* Contents of blocks that are copied need no memory. */
 static void contents_without_a_stream_do_not_count(void **state)
 {
 	struct fragment fragments[2] = { { .size = 10 * MIB },

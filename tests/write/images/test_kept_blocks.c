@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/images/kept_blocks: places of the blocks that are taken over, their bytes in the new
+ * write/images/kept_blocks: places of the blocks that are copied, their bytes in the new
  * image, and the chunks of files in them.
  */
 #include <setjmp.h>

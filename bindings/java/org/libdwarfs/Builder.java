@@ -307,7 +307,7 @@ public final class Builder implements AutoCloseable {
     }
 
     /**
-     * Add what is in an image. Its blocks are taken over as they are stored, and files of other
+     * Add what is in an image. Its blocks are copied as they are stored, and files of other
      * inputs that are equal to files of the image are not stored again. The image may be closed
      * before write(), but what it is read from must stay.
      *
