@@ -77,7 +77,7 @@ RICH_VARIANTS.update({
 
 # Of an image of the tree: the same files again.
 REWRITES = {
-    "copied": [],
+    "as an input": [],
     "recompressed": ["--recompress", "-C", "lzma:level=1"],
     "with metadata of another codec": ["--recompress=metadata", "-l1", "--metadata-compression",
                                        "zstd:level=1"],

@@ -39,7 +39,7 @@ VARIANTS.update({
 
 # Of an image of the tree with holes and special files.
 REWRITES = {
-    "copied": [],
+    "as an input": [],
     "recompressed": ["--recompress", "-l3"],
     "copied": ["--recompress=none"],
     "rebuilt": ["--rebuild-metadata", "-l1", "-P", "all,force"],
