@@ -22,8 +22,8 @@
 #define MIB ((uint64_t)1 << 20)
 
 /* Blocks queued for workers, so that none is idle while the next block is filled. Small
- * blocks need more of them. Large ones need none: packing one takes many times as long as
- * filling the next, which is done beside it. */
+ * blocks need more of them. Large ones need none: one more is filled while each worker
+ * packs one, and the codecs that such blocks are for take longer than that. */
 #define WAITING_BYTES	 (4 * MIB)
 #define MAX_WAITING_BITS 24
 #define MAX_WAITING	 64

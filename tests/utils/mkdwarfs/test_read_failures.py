@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A read of an input file that fails: the image has what comes before it, and nothing after it."""
+import json
+import os
 import random
+import struct
 
+import absent
 import faults as faults_of
 import rewritten
+import rich
 from cli import run
 from rewritten import read
 
 FILES = 3
 SIZE = 300_000
+TAIL = 60_000  # of a sound file
 
 
 def similar(seed):
@@ -22,14 +28,10 @@ class ReadFailures(rewritten.Case):
     def setUp(self):
         super().setUp()
         faults_of.environment(self.dir)
-        for number in range(FILES):
-            self.write(f"tree/{number}", similar(number + 2))
 
-    def pack(self, fault):
-        """Without trials, which read the files once more each."""
-        return run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("x"), "-f", "-l5",
-                   "-C", "zstd:level=13", "-S18", "--order=auto:max-trials=0", "-N1",
-                   "--no-progress", "--log-level=verbose", "--digests=always",
+    def pack(self, fault, *words):
+        return run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("x"), "-f", *words,
+                   "-N1", "--no-progress", "--log-level=verbose", "--digests=always",
                    env=faults_of.environment(self.dir, fault, log=self.path("log")))
 
     def contents(self, name, image="x"):
@@ -38,8 +40,8 @@ class ReadFailures(rewritten.Case):
         return result.raw
 
     def stored(self, fault):
-        """What the image has of each file; only a file that is reported may miss anything."""
-        found = {name: self.contents(name) for name in map(str, range(FILES))}
+        """What the image has of each file, which is what the file begins with."""
+        found = {name: self.contents(name) for name in os.listdir(self.path("tree"))}
         for name, data in found.items():
             self.assertTrue(read(self.path("tree", name)).startswith(data), (fault, name))
         return found
@@ -52,22 +54,52 @@ class ReadFailures(rewritten.Case):
         for name, data in found.items():
             self.assertEqual(self.contents(f"copy{name}", "y"), data, fault)
 
-    def test_what_follows_is_left_out(self):
-        self.assertIn("interleaved", self.pack("pread:0").err)
-        self.assertEqual({len(data) for data in self.stored("").values()}, {SIZE})
-        cut = 0
+    def fail_each(self, *words):
+        """Let each read of one byte fail in turn; yields the messages, and what is stored, where a
+        file is cut."""
+        whole = self.pack("pread:0", *words)
+        self.assertEqual(whole.code, 0, whole.err)
+        sizes = {name: len(data) for name, data in self.stored("").items()}
+        for name, size in sizes.items():
+            self.assertEqual(size, os.path.getsize(self.path("tree", name)))
         for number in range(1, read(self.path("log")).splitlines().count(b"pread") + 1):
             fault = f"pread:{number}"
-            result = self.pack(fault)
+            result = self.pack(fault, *words)
             found = self.stored(fault)
-            short = [name for name, data in found.items() if len(data) < SIZE]
+            short = [name for name, data in found.items() if len(data) < sizes[name]]
             reported = result.err.count("cannot read")
             self.assertEqual(result.code, 2 if reported else 0, result.err)
             self.assertEqual(len(short), reported, result.err)
-            if short and "interleaved" in result.err:
-                cut += 1
+            if short:
+                self.intact(self.path("x"))
                 self.expect_digests(found, fault)
+                yield result.err, found
+
+    def test_interleaved_pieces_that_follow_are_left_out(self):
+        absent.need("zstd")
+        for number in range(FILES):
+            self.write(f"tree/{number}", similar(number + 2))
+        # Without trials, which read the files once more each.
+        cut = sum("interleaved" in messages for messages, _ in self.fail_each(
+            "-l5", "-C", "zstd:level=13", "-S18", "--order=auto:max-trials=0"))
         self.assertGreaterEqual(cut, FILES)
+
+    def test_categories_that_follow_are_left_out(self):
+        """A header, a sound, and text with a hole."""
+        sound = rich.wave(random.Random(1), 40_000)
+        text = b"words and words, " * (TAIL // 17)
+        tail = struct.pack("<4sI", b"LIST", 2 * len(text)) + text
+        self.write("tree/sound.wav", sound[:4] + struct.pack("<I", len(sound) + 2 * len(text)) +
+                   sound[8:] + tail)
+        os.truncate(self.path("tree", "sound.wav"), len(sound) + len(tail) + len(text))
+        cut = []
+        for _, found in self.fail_each("-l5", "--categorize"):
+            cut.append(len(found["sound.wav"]))
+            metadata = json.loads(rewritten.metadata_of(self.path("x")))
+            self.assertEqual(metadata["total_fs_size"], cut[-1])
+            self.assertNotIn("total_allocated_fs_size", metadata)  # the hole is left out, too
+        self.assertIn(44, cut)  # the header
+        self.assertLess(max(cut), len(sound))
 
 
 if __name__ == "__main__":

@@ -95,6 +95,26 @@ static void without_a_limit_nothing_is_bounded(void **state)
 	dwarfs_context_free(fixture.context);
 }
 
+/* They are filled faster than they are packed, and take much memory. */
+static void large_blocks_are_not_queued(void **state)
+{
+	static const struct {
+		uint32_t block_bits, waiting;
+	} cases[] = { { 16, 64 }, { 20, 5 }, { 22, 2 }, { 24, 1 }, { 25, 0 }, { 26, 0 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fixture fixture;
+		struct budget budget;
+
+		set_up(&fixture, 2, 0);
+		fixture.builder.options.block_bits = cases[i].block_bits;
+		assert_int_equal(plan(&fixture, &budget, NULL), 0);
+		assert_int_equal(budget.waiting, cases[i].waiting);
+		assert_int_equal(budget.workers, 2);
+		dwarfs_context_free(fixture.context);
+	}
+}
+
 static void workers_go_first(void **state)
 {
 	struct fixture fixture;
@@ -348,6 +368,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_limit_nothing_is_bounded),
+		cmocka_unit_test(large_blocks_are_not_queued),
 		cmocka_unit_test(workers_go_first),
 		cmocka_unit_test(a_limit_that_suffices_costs_nothing),
 		cmocka_unit_test(a_small_tree_needs_little),
