@@ -106,11 +106,11 @@ static void large_blocks_are_not_queued(void **state)
 		struct fixture fixture;
 		struct budget budget;
 
-		set_up(&fixture, 2, 0);
+		set_up(&fixture, 1, 0);
 		fixture.builder.options.block_bits = cases[i].block_bits;
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
 		assert_int_equal(budget.waiting, cases[i].waiting);
-		assert_int_equal(budget.workers, 2);
+		assert_int_equal(budget.workers, 1);
 		dwarfs_context_free(fixture.context);
 	}
 }
