@@ -11,9 +11,6 @@
 #include "write/segment/gatherer.h"
 #include "write/segment/locality.h"
 
-/* Blocks that are stored between two checks. */
-#define BATCH_BLOCKS 4
-
 /* Fragments of one unit of locality, stored one after the other. */
 struct batch {
 	bool is_open;
@@ -271,7 +268,7 @@ int dw_gatherer_turn(struct gatherer *gatherer, size_t at, dwarfs_error **err)
 	unit = dw_locality_unit(gatherer->locality, fragment->content);
 	if (batch->is_open &&
 	    (unit != batch->unit ||
-	     batch->bytes >= BATCH_BLOCKS * (uint64_t)filler->block_bytes)) {
+	     batch->bytes >= GATHERER_BATCH_BLOCKS * (uint64_t)filler->block_bytes)) {
 		if ((ret = settle(gatherer, at, err)) < 0)
 			return ret;
 		place = dw_block_filler_end(filler);

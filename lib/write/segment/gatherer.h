@@ -8,6 +8,9 @@
 #include "write/segment/block_filler.h"
 #include "write/segment/matcher.h"
 
+/* Blocks that are stored between two checks. */
+#define GATHERER_BATCH_BLOCKS 4
+
 struct gatherer;
 
 /* The arguments outlive it. The block filler must have a stored window; piece has

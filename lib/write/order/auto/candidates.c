@@ -106,7 +106,7 @@ static uint64_t count_spread(const struct order_input *input, struct read_units 
 
 static double score_of(const struct forecast *forecast)
 {
-	return forecast->fresh + COST_OF_BRIEF * forecast->brief +
+	return forecast->fresh + forecast->copied + COST_OF_BRIEF * forecast->brief +
 	       COST_OF_MEDIUM * forecast->medium + COST_OF_SEGMENT * forecast->segments;
 }
 
@@ -138,10 +138,10 @@ static void score_candidate(const struct order_input *input, struct read_units *
 	candidate->score *= 1 + candidate->spread_penalty;
 	dw_log(input->run->context, DWARFS_LOG_VERBOSE,
 	       "order %s: score %.0f KiB, %.2f times the blocks; %.0f KiB new, %.0f and %.0f "
-	       "KiB repeated within a block, %.0f KiB elsewhere",
+	       "KiB repeated within a block, %.0f KiB elsewhere, %.0f KiB copied",
 	       candidate->name, candidate->score / 1024, candidate->amplification,
 	       forecast->fresh / 1024, forecast->brief / 1024, forecast->medium / 1024,
-	       forecast->segments / 1024);
+	       forecast->segments / 1024, forecast->copied / 1024);
 }
 
 int dw_candidates_score(const struct order_input *input, const struct sketch *sketch,

@@ -171,8 +171,8 @@ static int segment(struct trial_run *trial, const uint32_t *numbers, size_t coun
 	return dw_compressor_finish(compressor, err);
 }
 
-/* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are taken
- * over, are not known here. It is the same for all candidates of a trial. */
+/* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are
+ * kept, are not known here. It is the same for all candidates of a trial. */
 enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
 
 static enum chunk_storage chunk_storage(const struct trial_run *trial,
