@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "support/write_run.h"
+#include "write/builder.h"
 #include "write/order/auto/candidates.h"
 
 #define DAYS	  4
@@ -78,12 +79,89 @@ static void spread_counts_where_blocks_are_read_again(void **state)
 	assert_true(dw_spread_penalty((uint64_t)64 << 20, large) == 0);
 }
 
+#define SOURCES	     12
+#define SOURCE_BYTES ((size_t)128 << 10)
+#define PART_BYTES   6000
+
+/* Directories of two blocks each, and one with parts of all of them. */
+static void put_parts(const struct place *place)
+{
+	uint8_t *mixed = malloc(3 * SOURCES * PART_BYTES), *data = malloc(SOURCE_BYTES);
+	uint32_t random = 7;
+	char name[32];
+
+	for (size_t i = 0; i < SOURCES; i++) {
+		for (size_t j = 0; j < SOURCE_BYTES; j++) {
+			random = random * UINT32_C(1664525) + UINT32_C(1013904223);
+			data[j] = (uint8_t)(random >> 24);
+		}
+		for (size_t j = 0; j < 3; j++)
+			memcpy(mixed + (3 * i + j) * PART_BYTES,
+			       data + 2 * j * PART_BYTES, PART_BYTES);
+		snprintf(name, sizeof(name), "d%02zu", i);
+		put_dir(place, name);
+		snprintf(name, sizeof(name), "d%02zu/f", i);
+		put_file(place, name, data, SOURCE_BYTES);
+	}
+	put_dir(place, "z");
+	put_file(place, "z/parts", mixed, 3 * SOURCES * PART_BYTES);
+	free(mixed);
+	free(data);
+}
+
+/* Bytes saved by segments. */
+static uint64_t pack_parts(const struct place *place, const char *order,
+			   uint64_t near_bytes)
+{
+	dwarfs_builder *builder = new_builder(place, 0);
+	uint64_t found;
+
+	assert_int_equal(dwarfs_builder_set_level(builder, 3, NULL), 0);
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, "lz4", NULL), 0);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 16, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
+	builder->options.near_bytes = near_bytes;
+	builder->options.foreign_bytes = 0;
+	remove(place->image);
+	assert_int_equal(build(builder, place), 0);
+	found = dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_SEGMENTS);
+	dwarfs_builder_free(builder);
+	return found;
+}
+
+/* What the segmenter finds in blocks that the directory should not be in. */
+static void copies_are_forecast(void **state)
+{
+	const struct place *place = *state;
+	uint64_t copied;
+	double forecast;
+	const char *by_path;
+
+	put_parts(place);
+	copied = pack_parts(place, "path", UINT64_MAX) -
+		 pack_parts(place, "path", 64 << 10);
+	assert_in_range(copied, 100000, 3 * SOURCES * PART_BYTES);
+	pack_parts(place, "auto", 64 << 10);
+	by_path = strstr(all_messages(), "order path: score");
+	assert_non_null(by_path);
+	by_path = strstr(by_path, "elsewhere, ");
+	assert_non_null(by_path);
+	assert_int_equal(sscanf(by_path, "elsewhere, %lf KiB copied", &forecast), 1);
+	assert_in_range(forecast * 1024, copied * 2 / 3, copied * 3 / 2);
+	/* A reader caches all of them in any case. */
+	pack_parts(place, "auto", 64 << 20);
+	assert_non_null(strstr(all_messages(), "KiB elsewhere, 0 KiB copied"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spread_counts_where_blocks_are_read_again),
 		cmocka_unit_test_setup_teardown(spread_is_seen_in_large_blocks,
 						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(copies_are_forecast, make_place,
+						remove_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
