@@ -506,6 +506,10 @@ static void memory_is_that_of_the_larger_codec(void **state)
 	assert_true(with == dw_codec_memory(&packing.literal, block) + block +
 				    dw_block_sample_memory(false, true, block));
 	assert_true(without == dw_codec_memory(&alone.codec, block));
+	alone.has_dense = true;
+	with = dw_codec_memory(&alone.dense, block);
+	assert_true(with > 2 * without);
+	assert_true(dw_packing_memory(&alone, block) >= with);
 
 	fill_with_digits(digits, DIGITS);
 	fill_with_words(text, DIGITS);
