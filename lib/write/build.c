@@ -79,6 +79,11 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 
 /* -- blocks -------------------------------------------------------------------------- */
 
+static bool continues_kept(const struct build *build, uint32_t stream)
+{
+	return stream == 0 && build->kept.count > 0 && !build->kept.are_divided;
+}
+
 /* List the fragments of a stream, starting at number from, in storing order. */
 static int order_stream(struct build *build, uint32_t stream, size_t from,
 			struct fragment_list *list, dwarfs_error **err)
@@ -96,6 +101,7 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 		.block_bytes = block_bytes,
 		.reach_bytes = dw_codec_reach(&settings->codec, block_bytes),
 		.finds_segments = settings->window_bits > 0 && settings->lookback > 0,
+		.continues_kept = continues_kept(build, stream),
 		.speed = dw_codec_speed(&settings->codec),
 	};
 	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
@@ -140,9 +146,7 @@ static int write_stream_blocks(struct build *build, uint32_t stream,
 		.stream = stream,
 		.settings = &build->run.settings[of->category],
 		.budget = &build->budget,
-		.kept = stream == 0 && build->kept.count > 0 && !build->kept.are_divided
-				? &build->kept
-				: NULL,
+		.kept = continues_kept(build, stream) ? &build->kept : NULL,
 		.numbers = list->numbers,
 		.count = list->count,
 	};

@@ -29,6 +29,7 @@ struct order_input {
 	uint64_t block_bytes;
 	uint64_t reach_bytes; /* as far back in a block the codec finds repeated bytes */
 	bool finds_segments;  /* they are found in all blocks before, too */
+	bool continues_kept;  /* the stream continues blocks that are kept */
 	enum codec_speed
 		speed; /* with a slow codec, more time for a better order is well spent */
 };

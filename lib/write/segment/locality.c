@@ -333,7 +333,8 @@ int dw_locality_judge(struct locality *locality, const struct locality_batch *ba
 	int ret;
 
 	*marked_out = 0;
-	memset(marks, 0, batch->chunk_count);
+	if (batch->chunk_count > 0)
+		memset(marks, 0, batch->chunk_count);
 	for (size_t i = 0; i < batch->count; i++)
 		unit->bytes += locality->contents->fragments[batch->numbers[i]].size;
 	for (uint32_t i = batch->first_block; batch->has_blocks && i <= batch->last_block;

@@ -73,6 +73,14 @@ static int find_units(const struct order_input *input, const uint32_t *numbers,
 	return 0;
 }
 
+/* From 1 on; of sparse files, blocks may be more than there are numbers. */
+static uint32_t block_number(const struct order_input *input, double at)
+{
+	double number = at / (double)input->block_bytes;
+
+	return number < (double)(UINT32_MAX - 1) ? (uint32_t)number + 1 : UINT32_MAX;
+}
+
 /* The number of pairs of a unit and a block with bytes of it, if the fraction `kept` of the
  * bytes is stored. */
 static uint64_t count_spread(const struct order_input *input, struct read_units *units,
@@ -88,8 +96,8 @@ static uint64_t count_spread(const struct order_input *input, struct read_units 
 		uint32_t *last = &units->last_block[units->of_entry[parent]];
 		double end =
 			at + kept * (double)input->contents->fragments[numbers[i]].size;
-		uint32_t first_block = (uint32_t)(at / (double)input->block_bytes) + 1;
-		uint32_t last_block = (uint32_t)(end / (double)input->block_bytes) + 1;
+		uint32_t first_block = block_number(input, at);
+		uint32_t last_block = block_number(input, end);
 
 		if (*last < first_block)
 			*last = first_block - 1;
@@ -106,7 +114,7 @@ static uint64_t count_spread(const struct order_input *input, struct read_units 
 
 static double score_of(const struct forecast *forecast)
 {
-	return forecast->fresh + forecast->copied + COST_OF_BRIEF * forecast->brief +
+	return forecast->fresh + COST_OF_BRIEF * forecast->brief +
 	       COST_OF_MEDIUM * forecast->medium + COST_OF_SEGMENT * forecast->segments;
 }
 

@@ -2,8 +2,9 @@
 /*
  * write/order/auto/forecast: how small the files of a stream get in an order, by their sketch.
  *
- * What gatherer.c stores again is part of it: of two releases of kernel modules (777 MiB), 337 MiB
- * become segments by path, where they are 390 MiB apart, and 377 MiB as siblings, side by side.
+ * The forecast includes what gatherer.c stores again. Of two releases of kernel modules (777 MiB)
+ * that is 40 MiB by path, where the second refers to blocks all over the first, and nearly nothing
+ * where the versions of a module are side by side.
  */
 #include <string.h>
 
@@ -16,7 +17,10 @@
 #define UNIT_BYTES 32
 #define NOWHERE	   UINT32_MAX
 
-/* Fragments of a unit of locality, as in gatherer.c, and their segments. */
+/* With more blocks, for whose lists there may be no memory, nothing is stored again. */
+#define MAX_BLOCKS ((double)(1 << 20))
+
+/* Fragments of a unit of locality, as in gatherer.c. */
 struct batch {
 	struct locality *locality; /* NULL: nothing is stored again */
 	double near_bytes;
@@ -24,11 +28,11 @@ struct batch {
 	uint32_t unit;
 	size_t first, end; /* of the fragments in the order */
 	double place;	   /* at its begin */
-	uint64_t bytes;
-	struct chunk *segments;
-	uint32_t *ids; /* of their shingles */
+	double bytes;
+	struct chunk *chunks; /* the segments, and where shared contents are stored */
+	uint32_t *shingles;   /* of segments; DW_NONE: of other chunks */
 	uint8_t *marks;
-	size_t count, segment_room, id_room, mark_room;
+	size_t count, chunk_room, shingle_room, mark_room;
 };
 
 struct forecast_state {
@@ -45,8 +49,8 @@ struct forecast_state {
 static void free_state(struct forecast_state *state)
 {
 	dw_locality_free(state->batch.locality);
-	dw_free(state->batch.segments);
-	dw_free(state->batch.ids);
+	dw_free(state->batch.chunks);
+	dw_free(state->batch.shingles);
 	dw_free(state->batch.marks);
 	for (size_t i = 0; i < SHINGLE_LENGTHS; i++)
 		dw_free(state->last[i]);
@@ -75,40 +79,29 @@ static bool find_and_store(struct forecast_state *state, const struct shingle *s
 	return near;
 }
 
-static void store_long(struct forecast_state *state, uint32_t id)
+static uint32_t block_at(const struct forecast_state *state, double place)
 {
-	state->last[SHINGLE_LONG][id] = (uint32_t)(state->place / state->unit_bytes);
+	return (uint32_t)(place / state->block_bytes);
 }
 
-static void add_segment(struct forecast_state *state, uint32_t id, double bytes)
+static void add_chunk(struct batch *batch, uint32_t block, double bytes, uint32_t shingle)
 {
-	struct batch *batch = &state->batch;
-	double place = (double)state->last[SHINGLE_LONG][id] * state->unit_bytes;
-
-	state->forecast->segments += bytes;
-	if (!batch->is_open)
-		return;
-	batch->ids[batch->count] = id;
-	batch->segments[batch->count++] = (struct chunk){
-		.block = (uint32_t)(place / state->block_bytes),
-		.size = (uint64_t)bytes,
-	};
+	batch->shingles[batch->count] = shingle;
+	batch->chunks[batch->count++] =
+		(struct chunk){ .block = block, .size = (uint64_t)bytes };
 }
 
-static void add_shingle(struct forecast_state *state, const struct shingle *shingle,
-			double bytes)
+/* In blocks, as what the codec finds of it. */
+static void store(struct forecast_state *state, const struct shingle *shingle,
+		  double bytes)
 {
 	struct forecast *forecast = state->forecast;
 	uint32_t id = shingle->ids[SHINGLE_LONG];
 	bool medium, brief;
 
-	if (state->finds_segments && id != DW_NONE &&
-	    state->last[SHINGLE_LONG][id] != NOWHERE) {
-		add_segment(state, id, bytes);
-		return;
-	}
 	if (id != DW_NONE)
-		store_long(state, id);
+		state->last[SHINGLE_LONG][id] =
+			(uint32_t)(state->place / state->unit_bytes);
 	medium = find_and_store(state, shingle, SHINGLE_MEDIUM);
 	brief = find_and_store(state, shingle, SHINGLE_SHORT);
 	*(medium  ? &forecast->medium
@@ -117,65 +110,111 @@ static void add_shingle(struct forecast_state *state, const struct shingle *shin
 	state->place += bytes;
 }
 
+/* Where the bytes of a long shingle are stored; a negative number: nowhere. */
+static double stored_place(const struct forecast_state *state,
+			   const struct shingle *shingle)
+{
+	uint32_t id = shingle->ids[SHINGLE_LONG];
+
+	if (!state->finds_segments || id == DW_NONE ||
+	    state->last[SHINGLE_LONG][id] == NOWHERE)
+		return -1;
+	return (double)state->last[SHINGLE_LONG][id] * state->unit_bytes;
+}
+
+static void add_shingle(struct forecast_state *state, uint32_t number, double bytes)
+{
+	const struct shingle *shingle = &state->sketch->shingles[number];
+	double place = stored_place(state, shingle);
+
+	if (place < 0) {
+		store(state, shingle, bytes);
+		return;
+	}
+	state->forecast->segments += bytes;
+	if (state->batch.locality)
+		add_chunk(&state->batch, block_at(state, place), bytes, number);
+}
+
 /* -- what is stored again -------------------------------------------------------------- */
 
-/* Segments that stay in the unit's blocks when others have been copied there count once. */
+/* What is in the batch already is not copied a second time. */
 static void store_again(struct forecast_state *state)
 {
-	const struct batch *batch = &state->batch;
+	struct batch *batch = &state->batch;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		uint32_t *last = &state->last[SHINGLE_LONG][batch->ids[i]];
-		double bytes = (double)batch->segments[i].size;
+		const struct shingle *shingle;
+		double bytes = (double)batch->chunks[i].size;
 
-		if (!batch->marks[i] || (double)*last * state->unit_bytes >= batch->place)
+		if (!batch->marks[i] || batch->shingles[i] == DW_NONE)
+			continue;
+		shingle = &state->sketch->shingles[batch->shingles[i]];
+		batch->chunks[i].block = block_at(state, state->place);
+		if (stored_place(state, shingle) >= batch->place)
 			continue;
 		state->forecast->segments -= bytes;
 		state->forecast->copied += bytes;
-		store_long(state, batch->ids[i]);
-		state->place += bytes;
+		store(state, shingle, bytes);
 	}
 }
 
-static int end_batch(struct forecast_state *state, const struct order_input *input,
-		     const uint32_t *numbers, dwarfs_error **err)
+/* Units with the same contents may be in the blocks of these fragments, too. */
+static int share(struct batch *batch, const struct order_input *input,
+		 const uint32_t *numbers, dwarfs_error **err)
+{
+	size_t at = 0;
+	int ret = 0;
+
+	for (size_t i = batch->first; i < batch->end; i++) {
+		struct fragment *fragment = &input->contents->fragments[numbers[i]];
+
+		if (ret == 0)
+			ret = dw_locality_share(batch->locality, fragment,
+						batch->chunks + at, err);
+		at += fragment->chunk_count;
+		fragment->chunk_count = 0;
+	}
+	batch->count = 0;
+	return ret;
+}
+
+static int judge(struct forecast_state *state, const uint32_t *numbers,
+		 dwarfs_error **err)
 {
 	struct batch *batch = &state->batch;
 	struct locality_batch judged = {
 		.unit = batch->unit,
 		.numbers = numbers + batch->first,
 		.count = batch->end - batch->first,
-		.chunks = batch->segments,
+		.chunks = batch->chunks,
 		.chunk_count = batch->count,
-		.first_block = (uint32_t)(batch->place / state->block_bytes),
-		.last_block = (uint32_t)(state->place / state->block_bytes),
+		.first_block = block_at(state, batch->place),
+		.last_block = block_at(state, state->place),
 		.has_blocks = state->place > batch->place,
 	};
 	size_t marked;
 	int ret = dw_locality_judge(batch->locality, &judged, batch->marks, &marked, err);
 
-	for (size_t i = batch->first; i < batch->end; i++)
-		input->contents->fragments[numbers[i]].chunk_count = 0;
 	if (ret == 0 && marked > 0)
 		store_again(state);
-	batch->is_open = false;
-	batch->count = 0;
 	return ret;
 }
 
-/* Space for the segments of another fragment. */
-static int reserve(struct batch *batch, size_t more, dwarfs_error **err)
+/* Also after an error the fragments are as they were. */
+static int end_batch(struct forecast_state *state, const struct order_input *input,
+		     const uint32_t *numbers, dwarfs_error **err)
 {
-	size_t count = batch->count + more;
-	int ret;
+	struct batch *batch = &state->batch;
+	int ret = batch->is_open ? judge(state, numbers, err) : 0;
+	int shared = share(batch, input, numbers, ret < 0 ? NULL : err);
 
-	if ((ret = dw_grow(&batch->segments, &batch->segment_room, count, err)) < 0 ||
-	    (ret = dw_grow(&batch->ids, &batch->id_room, count, err)) < 0)
-		return ret;
-	return dw_grow(&batch->marks, &batch->mark_room, count, err);
+	batch->is_open = false;
+	return ret < 0 ? ret : shared;
 }
 
-/* Begin, continue or end a batch before a fragment, as dw_gatherer_turn(). */
+/* Begin or end a batch before a fragment, as dw_gatherer_turn(). Without a batch each fragment
+ * is for itself. */
 static int turn(struct forecast_state *state, const struct order_input *input,
 		const uint32_t *numbers, size_t at, dwarfs_error **err)
 {
@@ -184,38 +223,57 @@ static int turn(struct forecast_state *state, const struct order_input *input,
 	uint32_t unit = dw_locality_unit(batch->locality, fragment->content);
 	int ret;
 
-	if (batch->is_open &&
-	    (unit != batch->unit ||
-	     (double)batch->bytes >= GATHERER_BATCH_BLOCKS * state->block_bytes) &&
-	    (ret = end_batch(state, input, numbers, err)) < 0)
-		return ret;
-	if (!batch->is_open && state->place >= batch->near_bytes) {
-		batch->is_open = true;
+	if (!batch->is_open || unit != batch->unit ||
+	    batch->bytes >= GATHERER_BATCH_BLOCKS * state->block_bytes) {
+		if ((ret = end_batch(state, input, numbers, err)) < 0)
+			return ret;
+		batch->is_open = state->place >= batch->near_bytes;
 		batch->unit = unit;
-		batch->first = at;
+		batch->first = batch->end = at;
 		batch->place = state->place;
 		batch->bytes = 0;
 	}
-	batch->bytes += fragment->size;
-	return batch->is_open
-		       ? reserve(batch, state->sketch->pieces[numbers[at]].count, err)
-		       : 0;
+	return 0;
 }
 
-/* As where segment.c has a gatherer: not after kept blocks. */
+/* Space for the chunks of another fragment: its segments, and the blocks it may fill. */
+static int reserve(struct batch *batch, double blocks, size_t segments,
+		   dwarfs_error **err)
+{
+	size_t count = batch->count + segments + (size_t)blocks + 2;
+	int ret;
+
+	if ((ret = dw_grow(&batch->chunks, &batch->chunk_room, count, err)) < 0 ||
+	    (ret = dw_grow(&batch->shingles, &batch->shingle_room, count, err)) < 0)
+		return ret;
+	return dw_grow(&batch->marks, &batch->mark_room, count, err);
+}
+
+/* The blocks from a place on, of contents that other units have, too. */
+static void add_own_blocks(struct forecast_state *state, const struct order_input *input,
+			   const struct fragment *fragment, double from)
+{
+	const struct content *content = &input->contents->list[fragment->content];
+	uint32_t last = block_at(state, state->place);
+
+	if (state->place == from || input->tree->inodes[content->inode].next == DW_NONE)
+		return;
+	for (uint32_t block = block_at(state, from); block <= last; block++)
+		add_chunk(&state->batch, block, 0, DW_NONE);
+}
+
+/* Where segment.c has a gatherer. */
 static int init_batch(struct batch *batch, const struct order_input *input,
 		      uint64_t bytes, uint32_t stream, dwarfs_error **err)
 {
-	const struct build_options *options;
 	struct locality_options locality = { .stream = stream };
 
-	if (!input->finds_segments || !input->settings ||
-	    input->settings->foreign_blocks == UINT32_MAX)
+	if (!input->finds_segments || input->continues_kept || !input->settings ||
+	    input->settings->foreign_blocks == UINT32_MAX ||
+	    bytes <= input->run->options->near_bytes ||
+	    (double)bytes / (double)input->block_bytes > MAX_BLOCKS)
 		return 0;
-	options = input->run->options;
-	if (options->least_block_bits > 0 || bytes <= options->near_bytes)
-		return 0;
-	batch->near_bytes = (double)options->near_bytes;
+	batch->near_bytes = (double)input->run->options->near_bytes;
 	locality.block_bytes = (size_t)input->block_bytes;
 	locality.foreign_blocks = input->settings->foreign_blocks;
 	return dw_locality_new(&locality, input->tree, input->contents, &batch->locality,
@@ -244,29 +302,61 @@ static double unit_bytes_for(uint64_t bytes)
 	return unit;
 }
 
-static void add_fragment(struct forecast_state *state, struct fragment *fragment,
-			 const struct sketch_piece *piece)
+static void add_shingles(struct forecast_state *state, const struct sketch_piece *piece)
 {
-	double size = (double)fragment->size;
-	size_t before = state->batch.count;
+	double bytes = (double)piece->bytes;
 
 	if (piece->count == 0) {
-		state->forecast->fresh += size;
-		state->place += size;
+		state->forecast->fresh += bytes;
+		state->place += bytes;
 	}
 	for (uint32_t i = 0; i < piece->count; i++)
-		add_shingle(state, &state->sketch->shingles[piece->first + i],
-			    size / piece->count);
-	if (state->batch.is_open)
-		fragment->chunk_count = (uint32_t)(state->batch.count - before);
+		add_shingle(state, piece->first + i, bytes / piece->count);
+}
+
+static int add_fragment(struct forecast_state *state, const struct order_input *input,
+			const uint32_t *numbers, size_t at, dwarfs_error **err)
+{
+	const struct sketch_piece *piece = &state->sketch->pieces[numbers[at]];
+	struct fragment *fragment = &input->contents->fragments[numbers[at]];
+	struct batch *batch = &state->batch;
+	double from;
+	size_t before;
+	int ret;
+
+	if (!batch->locality) {
+		add_shingles(state, piece);
+		return 0;
+	}
+	if ((ret = turn(state, input, numbers, at, err)) < 0 ||
+	    (ret = reserve(batch, (double)piece->bytes / state->block_bytes, piece->count,
+			   err)) < 0)
+		return ret;
+	from = state->place;
+	before = batch->count;
+	add_shingles(state, piece);
+	add_own_blocks(state, input, fragment, from);
+	fragment->chunk_count = (uint32_t)(batch->count - before);
+	batch->bytes += (double)piece->bytes;
+	batch->end = at + 1;
+	return 0;
+}
+
+static uint64_t stored_bytes(const struct sketch *sketch, const uint32_t *numbers,
+			     size_t count)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += sketch->pieces[numbers[i]].bytes;
+	return bytes;
 }
 
 int dw_forecast(const struct order_input *input, const struct sketch *sketch,
 		const uint32_t *numbers, size_t count, struct forecast *forecast_out,
 		dwarfs_error **err)
 {
-	struct fragment *fragments = input->contents->fragments;
-	uint64_t bytes = dw_fragments_bytes(input->contents, numbers, count);
+	uint64_t bytes = stored_bytes(sketch, numbers, count);
 	__attribute__((cleanup(free_state))) struct forecast_state state = {
 		.sketch = sketch,
 		.unit_bytes = unit_bytes_for(bytes),
@@ -275,21 +365,18 @@ int dw_forecast(const struct order_input *input, const struct sketch *sketch,
 		.finds_segments = input->finds_segments,
 		.forecast = forecast_out,
 	};
-	int ret;
+	int ret, ended = 0;
 
 	*forecast_out = (struct forecast){ 0 };
 	if (count == 0)
 		return 0;
 	if ((ret = init_state(&state, err)) < 0 ||
-	    (ret = init_batch(&state.batch, input, bytes, fragments[numbers[0]].stream,
-			      err)) < 0)
+	    (ret = init_batch(&state.batch, input, bytes,
+			      input->contents->fragments[numbers[0]].stream, err)) < 0)
 		return ret;
-	for (size_t i = 0; i < count; i++) {
-		if (state.batch.locality &&
-		    (ret = turn(&state, input, numbers, i, err)) < 0)
-			return ret;
-		add_fragment(&state, &fragments[numbers[i]], &sketch->pieces[numbers[i]]);
-		state.batch.end = i + 1;
-	}
-	return state.batch.is_open ? end_batch(&state, input, numbers, err) : 0;
+	for (size_t i = 0; ret == 0 && i < count; i++)
+		ret = add_fragment(&state, input, numbers, i, err);
+	if (state.batch.locality)
+		ended = end_batch(&state, input, numbers, ret < 0 ? NULL : err);
+	return ret < 0 ? ret : ended;
 }

@@ -10,22 +10,23 @@
 /* Bytes of a stream by where they are found again, if at all. */
 struct forecast {
 	double segments; /* anywhere before: the segmenter refers to them */
-	double copied;	 /* in too many blocks: the gatherer stores them again */
 	double medium;	 /* in the same block, in long matches of the codec */
 	double brief;	 /* in the same block, in short matches */
 	double fresh;
+	double copied; /* of the last three: in too many blocks, and so stored again */
 };
 
 /* What is left for blocks to hold. */
 static inline double dw_forecast_kept(const struct forecast *forecast)
 {
-	return forecast->copied + forecast->medium + forecast->brief + forecast->fresh;
+	return forecast->medium + forecast->brief + forecast->fresh;
 }
 
 /*
  * Go through fragments in an order, as segmenter and codec would: a long shingle that was
- * stored before is a segment, unless it is in a block that the directory of the file should not be
- * in, and a shorter one within reach in the same block is a match of the codec.
+ * stored before is a segment, and a shorter one within reach in the same block is a match
+ * of the codec. A segment in a block that the directory of the file should not be in is stored
+ * again.
  */
 int dw_forecast(const struct order_input *input, const struct sketch *sketch,
 		const uint32_t *numbers, size_t count, struct forecast *forecast_out,

@@ -119,8 +119,8 @@ static void thin_out(struct sketch_reader *state, size_t piece_count)
 			if (is_shingle_kept(state, &shingle))
 				sketch->shingles[kept++] = shingle;
 		}
-		*piece = (struct sketch_piece){ (uint32_t)first,
-						(uint32_t)(kept - first) };
+		piece->first = (uint32_t)first;
+		piece->count = (uint32_t)(kept - first);
 	}
 	sketch->count = kept;
 }
@@ -151,11 +151,26 @@ static int add_shingles(struct sketch_reader *state, size_t size, dwarfs_error *
 	return 0;
 }
 
+/* The bytes of a fragment without zeros, as many as were read of it. Behind long zeros nothing is
+ * read; other fragments are as what was read of them. */
+static uint64_t bytes_without_zeros(const struct fragment_reader *reader,
+				    uint64_t data_bytes)
+{
+	uint64_t size = reader->fragment->size;
+
+	if (data_bytes == reader->at)
+		return size;
+	if (reader->zero_pieces > 0)
+		return data_bytes;
+	return (uint64_t)((double)size * ((double)data_bytes / (double)reader->at));
+}
+
 /* The shingles of the fragment at a place of numbers. */
 static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_error **err)
 {
 	struct sketch *sketch = state->sketch;
 	struct sketch_piece *piece = &sketch->pieces[state->numbers[place]];
+	uint64_t data_bytes = 0;
 	size_t size;
 	int ret;
 
@@ -163,6 +178,7 @@ static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_err
 	dw_fragment_reader_begin(&state->reader, state->numbers[place]);
 	while ((ret = dw_fragment_reader_next(&state->reader, &size, err)) == 0 &&
 	       size > 0) {
+		data_bytes += state->reader.zero_pieces == 0 ? size : 0;
 		if ((ret = add_shingles(state, size, err)) < 0)
 			return ret;
 		piece->count = (uint32_t)sketch->count - piece->first;
@@ -171,6 +187,7 @@ static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_err
 		       state->thinning < MAX_THINNING)
 			thin_out(state, place + 1);
 	}
+	piece->bytes = bytes_without_zeros(&state->reader, data_bytes);
 	return ret;
 }
 
@@ -256,6 +273,8 @@ int dw_sketch_make(const struct order_input *input, const uint32_t *numbers, siz
 		return ret;
 	plan_reading(&state, count);
 	for (size_t i = 0; i < count; i++) {
+		sketch->pieces[numbers[i]].bytes =
+			input->contents->fragments[numbers[i]].size;
 		if (!is_read(&state, numbers[i]))
 			continue;
 		if ((ret = sketch_fragment(&state, i, err)) < 0)

@@ -30,6 +30,7 @@ struct shingle {
 /* Of a fragment. */
 struct sketch_piece {
 	uint32_t first, count; /* of the shingles */
+	uint64_t bytes;	       /* without long zeros, about */
 };
 
 struct sketch {
@@ -40,9 +41,9 @@ struct sketch {
 };
 
 /* A sketch for each order auto, at most; and what each shingle takes in memory, while it is
- * taken and used. */
+ * taken and used: 24 bytes, and up to 32 in a forecast of what is stored again. */
 #define SKETCH_MAX_SHINGLES	 ((size_t)1 << 21)
-#define SKETCH_BYTES_PER_SHINGLE 40
+#define SKETCH_BYTES_PER_SHINGLE 56
 #define SKETCH_LEAST_BYTES	 32 /* of data between two shingles */
 
 void dw_sketch_free(struct sketch *sketch);

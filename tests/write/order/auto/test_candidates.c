@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/write_run.h"
 #include "write/builder.h"
@@ -109,9 +110,35 @@ static void put_parts(const struct place *place)
 	free(data);
 }
 
+#define SHARED_FILES 300
+#define SHARED_BYTES 4000
+
+/* Two directories with the same files, but half of the second ones have two bytes more. */
+static void put_shared(const struct place *place)
+{
+	uint8_t data[SHARED_BYTES + 2] = "xx";
+	uint32_t random = 5;
+	char name[32];
+
+	put_dir(place, "p");
+	put_dir(place, "q");
+	for (unsigned f = 0; f < SHARED_FILES; f++) {
+		unsigned more = f % 2 ? 0 : 2;
+
+		for (size_t i = 0; i < SHARED_BYTES; i++) {
+			random = random * UINT32_C(1664525) + UINT32_C(1013904223);
+			data[2 + i] = (uint8_t)(random >> 24);
+		}
+		snprintf(name, sizeof(name), "p/file%04u", f);
+		put_file(place, name, data + 2, SHARED_BYTES);
+		snprintf(name, sizeof(name), "q/file%04u", f);
+		put_file(place, name, data + 2 - more, SHARED_BYTES + more);
+	}
+}
+
 /* Bytes saved by segments. */
-static uint64_t pack_parts(const struct place *place, const char *order,
-			   uint64_t near_bytes)
+static uint64_t pack_in_small_blocks(const struct place *place, const char *order,
+				     uint64_t near_bytes)
 {
 	dwarfs_builder *builder = new_builder(place, 0);
 	uint64_t found;
@@ -130,28 +157,69 @@ static uint64_t pack_parts(const struct place *place, const char *order,
 	return found;
 }
 
+/* A number of KiB in the last forecast of the order by path, after these words. */
+static double forecast_bytes(const char *words)
+{
+	const char *by_path = NULL, *next = all_messages();
+	double kib = -1;
+
+	while ((next = strstr(next, "order path: score")))
+		by_path = next++;
+	assert_non_null(by_path);
+	by_path = strstr(by_path, words);
+	assert_non_null(by_path);
+	assert_int_equal(sscanf(by_path + strlen(words), "%lf KiB", &kib), 1);
+	return kib * 1024;
+}
+
+static double forecast_copies(void)
+{
+	return forecast_bytes(" elsewhere, ");
+}
+
 /* What the segmenter finds in blocks that the directory should not be in. */
 static void copies_are_forecast(void **state)
 {
 	const struct place *place = *state;
 	uint64_t copied;
-	double forecast;
-	const char *by_path;
 
 	put_parts(place);
-	copied = pack_parts(place, "path", UINT64_MAX) -
-		 pack_parts(place, "path", 64 << 10);
+	copied = pack_in_small_blocks(place, "path", UINT64_MAX) -
+		 pack_in_small_blocks(place, "path", 64 << 10);
 	assert_in_range(copied, 100000, 3 * SOURCES * PART_BYTES);
-	pack_parts(place, "auto", 64 << 10);
-	by_path = strstr(all_messages(), "order path: score");
-	assert_non_null(by_path);
-	by_path = strstr(by_path, "elsewhere, ");
-	assert_non_null(by_path);
-	assert_int_equal(sscanf(by_path, "elsewhere, %lf KiB copied", &forecast), 1);
-	assert_in_range(forecast * 1024, copied * 2 / 3, copied * 3 / 2);
+	pack_in_small_blocks(place, "auto", 64 << 10);
+	assert_in_range(forecast_copies(), copied * 2 / 3, copied * 3 / 2);
 	/* A reader caches all of them in any case. */
-	pack_parts(place, "auto", 64 << 20);
-	assert_non_null(strstr(all_messages(), "KiB elsewhere, 0 KiB copied"));
+	pack_in_small_blocks(place, "auto", 64 << 20);
+	assert_true(forecast_copies() == 0);
+}
+
+/* A directory is in the blocks of the contents that it shares with others anyway. */
+static void blocks_of_shared_contents_are_allowed(void **state)
+{
+	const struct place *place = *state;
+	uint64_t found;
+
+	put_shared(place);
+	found = pack_in_small_blocks(place, "path", UINT64_MAX);
+	assert_in_range(found, SHARED_FILES / 2 * SHARED_BYTES * 9 / 10, UINT32_MAX);
+	assert_int_equal(pack_in_small_blocks(place, "path", 64 << 10), found);
+	pack_in_small_blocks(place, "auto", 64 << 10);
+	assert_true(forecast_copies() < SHARED_BYTES);
+}
+
+/* More blocks than fit into memory if holes were in blocks. */
+static void holes_are_not_stored(void **state)
+{
+	const struct place *place = *state;
+	double most = 1.1 * SOURCES * SOURCE_BYTES;
+
+	put_parts(place);
+	put_text(place, "z/hole", "");
+	if (truncate(in(place, "z/hole"), (off_t)1 << 42) < 0)
+		skip();
+	pack_in_small_blocks(place, "auto", 64 << 10);
+	assert_true(forecast_bytes(" times the blocks; ") < most);
 }
 
 int main(void)
@@ -162,6 +230,10 @@ int main(void)
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(copies_are_forecast, make_place,
 						remove_place),
+		cmocka_unit_test_setup_teardown(holes_are_not_stored, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(blocks_of_shared_contents_are_allowed,
+						make_place, remove_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,8 @@ static void set_up(struct fixture *fixture, const uint32_t numbers[2 * FILES])
 	fixture->sketch.pieces = fixture->pieces;
 	for (uint32_t i = 0; i < FILES; i++) {
 		fixture->fragments[i].size = (uint64_t)FILE_BYTES;
-		fixture->pieces[i] = (struct sketch_piece){ 2 * i, 2 };
+		fixture->pieces[i] =
+			(struct sketch_piece){ 2 * i, 2, (uint64_t)FILE_BYTES };
 	}
 	for (uint32_t i = 0; i < 2 * FILES; i++)
 		for (size_t j = 0; j < SHINGLE_LENGTHS; j++) {
@@ -138,7 +139,7 @@ static void places_may_be_far_away(void **state)
 	(void)state;
 	set_up(&fixture, (const uint32_t[]){ 0, 0, 1, 2, 1, 2, 0, 0 });
 	forget_long(&fixture);
-	fixture.fragments[0].size = UINT64_C(200) << 30;
+	fixture.pieces[0].bytes = UINT64_C(200) << 30;
 	fixture.pieces[0].count = 0;
 	assert_int_equal(
 		dw_forecast(&fixture.input, &fixture.sketch, order, 3, &result, NULL), 0);
