@@ -255,7 +255,7 @@ static int open_unnamed(struct output *output)
 }
 
 /* A replaced file keeps its owner and mode, as far as permitted. */
-static void take_over(int fd, const struct stat *old)
+static void keep_owner_and_mode(int fd, const struct stat *old)
 {
 	if (fchown(fd, old->st_uid, old->st_gid) != 0 &&
 	    fchown(fd, (uid_t)-1, old->st_gid) != 0) {
@@ -298,7 +298,7 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 		return dw_output_fail(err, -ret, "cannot open output file", output->path);
 	output->owns_fd = true;
 	if (old) {
-		take_over(output->fd, old);
+		keep_owner_and_mode(output->fd, old);
 		output->replaces = true;
 		output->old_device = old->st_dev;
 		output->old_inode = old->st_ino;

@@ -386,7 +386,7 @@ static int fail_limit(uint64_t limit, uint64_t least, dwarfs_error **err)
 /* -- plans --------------------------------------------------------------------------- */
 
 /* Bytes of the blocks that are kept, at most. */
-static uint64_t taken_over_bytes(const struct assembly *assembly)
+static uint64_t bytes_of_kept_blocks(const struct assembly *assembly)
 {
 	uint64_t total = 0;
 
@@ -425,10 +425,10 @@ static uint64_t index_bytes(uint64_t anchors)
 
 /* Anchors of new data, and of blocks that are kept. If they do not all fit, the index keeps
  * fewer of both. */
-static void plan_index(struct plan *plan, uint64_t taken_over)
+static void plan_index(struct plan *plan, uint64_t kept_block_bytes)
 {
 	uint64_t bytes = new_bytes(plan);
-	uint64_t anchors = count_anchors(plan, bytes + taken_over);
+	uint64_t anchors = count_anchors(plan, bytes + kept_block_bytes);
 
 	if (plan->has_images && anchors > 0) {
 		anchors = max_of(anchors, DW_ANCHORS_AFTER_KEPT);
@@ -460,7 +460,7 @@ static struct plan begin_plan(dwarfs_builder *builder, const struct workload *wo
 		.category_count = builder->total_count,
 	};
 
-	plan_index(&plan, taken_over_bytes(builder->assembly));
+	plan_index(&plan, bytes_of_kept_blocks(builder->assembly));
 	chunks = workload->fragments + workload->bytes / CHUNK_BYTES;
 	if (limit != 0)
 		chunks = min_of(chunks, limit / CHUNK_SHARE / ESTIMATE_PER_CHUNK);

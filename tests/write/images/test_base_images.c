@@ -73,7 +73,7 @@ static void equal_contents_are_those_of_the_base(void **state)
 	}
 }
 
-static void nothing_is_taken_over_that_is_not_needed(void **state)
+static void nothing_is_kept_that_is_not_needed(void **state)
 {
 	auto_made struct made_image base = { 0 }, made = { 0 }, wanted = { 0 };
 	auto_made_builder dwarfs_builder *builder = NULL, *plain = made_builder();
@@ -204,7 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_contents_are_those_of_the_base),
-		cmocka_unit_test(nothing_is_taken_over_that_is_not_needed),
+		cmocka_unit_test(nothing_is_kept_that_is_not_needed),
 		cmocka_unit_test(times_are_trusted_only_if_wanted),
 		cmocka_unit_test(another_time_is_not_trusted),
 		cmocka_unit_test(a_base_of_unknown_age_is_not_trusted),

@@ -242,7 +242,7 @@ static void expect_counts(const struct lab *lab, const char *copied,
 	}
 }
 
-static void only_needed_blocks_are_taken_over(void **state)
+static void only_needed_blocks_are_kept(void **state)
 {
 	struct lab lab;
 	size_t at = 0;
@@ -550,7 +550,7 @@ static void a_codec_that_cannot_compress_a_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_needed_blocks_are_taken_over),
+		cmocka_unit_test(only_needed_blocks_are_kept),
 		cmocka_unit_test(the_codec_of_a_copied_block_is_known),
 		cmocka_unit_test(blocks_are_divided),
 		cmocka_unit_test(a_chunk_in_no_block_is_refused),
