@@ -34,6 +34,19 @@ def run(*arguments, **how):
                           text=True, timeout=60, **how)
 
 
+def open_files_of(argument):
+    """What processes with this in their command line have open; others may end meanwhile."""
+    found = set()
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if argument.encode() not in read(f"/proc/{process}/cmdline"):
+                continue
+            for entry in os.scandir(f"/proc/{process}/fd"):
+                with contextlib.suppress(FileNotFoundError):
+                    found.add(os.readlink(entry.path))
+    return found
+
+
 def raises(number, function, *arguments):
     try:
         function(*arguments)
@@ -227,9 +240,7 @@ with suite.case("descriptors of the caller are closed in the background, also by
     os.dup2(lock, high)
     for options in ((), ("-o", "auto_unmount")):
         with in_background(upstream("data"), *options, pass_fds=[lock, high]) as (path, pid):
-            found = {os.readlink(entry.path) for process in os.listdir("/proc") if process.isdigit()
-                     and path.encode() in read(f"/proc/{process}/cmdline")
-                     for entry in os.scandir(f"/proc/{process}/fd")}
+            found = open_files_of(path)
             assert found and place("lock") not in found, found
     os.close(high)
     os.close(lock)
