@@ -73,7 +73,7 @@ static int find_units(const struct order_input *input, const uint32_t *numbers,
 	return 0;
 }
 
-/* From 1 on; of sparse files, blocks may be more than there are numbers. */
+/* The first is 1. Sparse files may have more blocks than 32 bits count. */
 static uint32_t block_number(const struct order_input *input, double at)
 {
 	double number = at / (double)input->block_bytes;

@@ -17,7 +17,7 @@
 #define UNIT_BYTES 32
 #define NOWHERE	   UINT32_MAX
 
-/* With more blocks, for whose lists there may be no memory, nothing is stored again. */
+/* With more blocks there is no forecast of copies: a unit's list of blocks would be too long. */
 #define MAX_BLOCKS ((double)(1 << 20))
 
 /* Fragments of a unit of locality, as in gatherer.c. */
@@ -91,7 +91,7 @@ static void add_chunk(struct batch *batch, uint32_t block, double bytes, uint32_
 		(struct chunk){ .block = block, .size = (uint64_t)bytes };
 }
 
-/* In blocks, as what the codec finds of it. */
+/* Add bytes to the blocks, by whether the codec finds them again. */
 static void store(struct forecast_state *state, const struct shingle *shingle,
 		  double bytes)
 {
@@ -213,8 +213,8 @@ static int end_batch(struct forecast_state *state, const struct order_input *inp
 	return ret < 0 ? ret : shared;
 }
 
-/* Begin or end a batch before a fragment, as dw_gatherer_turn(). Without a batch each fragment
- * is for itself. */
+/* Begin or end a batch before a fragment, as dw_gatherer_turn(). While none is
+ * open, each fragment is reported alone. */
 static int turn(struct forecast_state *state, const struct order_input *input,
 		const uint32_t *numbers, size_t at, dwarfs_error **err)
 {

@@ -44,6 +44,7 @@ void dw_fragment_reader_begin(struct fragment_reader *reader, uint32_t number)
 {
 	reader->fragment = &reader->input->contents->fragments[number];
 	reader->at = 0;
+	reader->data_bytes = 0;
 	reader->zero_pieces = 0;
 }
 
@@ -70,6 +71,19 @@ int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 	reader->at += (uint64_t)got;
 	reader->zero_pieces =
 		dw_is_zero(reader->bytes, (size_t)got) ? reader->zero_pieces + 1 : 0;
+	if (reader->zero_pieces == 0)
+		reader->data_bytes += (uint64_t)got;
 	*size_out = (size_t)got;
 	return dw_progress_tick(&input->run->progress, err);
+}
+
+uint64_t dw_fragment_reader_data_bytes(const struct fragment_reader *reader)
+{
+	uint64_t size = reader->fragment->size;
+
+	if (reader->zero_pieces == ZERO_PIECES)
+		return reader->data_bytes;
+	if (reader->data_bytes == reader->at)
+		return size;
+	return (uint64_t)((double)size / (double)reader->at * (double)reader->data_bytes);
 }

@@ -17,6 +17,7 @@ struct fragment_reader {
 	/* Of the current fragment. */
 	const struct fragment *fragment;
 	uint64_t at;
+	uint64_t data_bytes;  /* of the pieces that are not zeros */
 	unsigned zero_pieces; /* in a row */
 };
 
@@ -37,5 +38,12 @@ void dw_fragment_reader_begin(struct fragment_reader *reader, uint32_t number);
  */
 int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 			    dwarfs_error **err);
+
+/*
+ * After the last piece: the bytes of the fragment without pieces of zeros, by what was read of it.
+ * It is data_bytes where long zeros ended reading. Otherwise the rest of the fragment is taken to
+ * have as large a part of zeros as its head. If nothing could be read, all bytes count.
+ */
+uint64_t dw_fragment_reader_data_bytes(const struct fragment_reader *reader);
 
 #endif

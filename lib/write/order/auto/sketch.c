@@ -151,26 +151,11 @@ static int add_shingles(struct sketch_reader *state, size_t size, dwarfs_error *
 	return 0;
 }
 
-/* The bytes of a fragment without zeros, as many as were read of it. Behind long zeros nothing is
- * read; other fragments are as what was read of them. */
-static uint64_t bytes_without_zeros(const struct fragment_reader *reader,
-				    uint64_t data_bytes)
-{
-	uint64_t size = reader->fragment->size;
-
-	if (data_bytes == reader->at)
-		return size;
-	if (reader->zero_pieces > 0)
-		return data_bytes;
-	return (uint64_t)((double)size * ((double)data_bytes / (double)reader->at));
-}
-
 /* The shingles of the fragment at a place of numbers. */
 static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_error **err)
 {
 	struct sketch *sketch = state->sketch;
 	struct sketch_piece *piece = &sketch->pieces[state->numbers[place]];
-	uint64_t data_bytes = 0;
 	size_t size;
 	int ret;
 
@@ -178,7 +163,6 @@ static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_err
 	dw_fragment_reader_begin(&state->reader, state->numbers[place]);
 	while ((ret = dw_fragment_reader_next(&state->reader, &size, err)) == 0 &&
 	       size > 0) {
-		data_bytes += state->reader.zero_pieces == 0 ? size : 0;
 		if ((ret = add_shingles(state, size, err)) < 0)
 			return ret;
 		piece->count = (uint32_t)sketch->count - piece->first;
@@ -187,7 +171,7 @@ static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_err
 		       state->thinning < MAX_THINNING)
 			thin_out(state, place + 1);
 	}
-	piece->bytes = bytes_without_zeros(&state->reader, data_bytes);
+	piece->bytes = dw_fragment_reader_data_bytes(&state->reader);
 	return ret;
 }
 

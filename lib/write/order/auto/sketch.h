@@ -30,7 +30,7 @@ struct shingle {
 /* Of a fragment. */
 struct sketch_piece {
 	uint32_t first, count; /* of the shingles */
-	uint64_t bytes;	       /* without long zeros, about */
+	uint64_t bytes;	       /* as dw_fragment_reader_data_bytes() */
 };
 
 struct sketch {

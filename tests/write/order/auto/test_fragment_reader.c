@@ -109,6 +109,33 @@ static void each_piece_can_be_the_last(void **state)
 	order_tree_free(place);
 }
 
+static void zeros_are_no_data(void **state)
+{
+	static const struct fragment fragment = { .size = 1000 };
+	static const struct {
+		uint64_t at, data_bytes;
+		unsigned zero_pieces;
+		uint64_t expected;
+	} cases[] = {
+		{ 1000, 1000, 0, 1000 }, { 1000, 300, 1, 300 }, { 500, 500, 0, 1000 },
+		{ 500, 100, 1, 200 },	 { 500, 0, 3, 0 },	{ 700, 100, 16, 100 },
+		{ 0, 0, 0, 1000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct fragment_reader reader = {
+			.fragment = &fragment,
+			.at = cases[i].at,
+			.data_bytes = cases[i].data_bytes,
+			.zero_pieces = cases[i].zero_pieces,
+		};
+
+		assert_int_equal(dw_fragment_reader_data_bytes(&reader),
+				 cases[i].expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +143,7 @@ int main(void)
 		cmocka_unit_test(a_total_counts_heads_only),
 		cmocka_unit_test(long_zeros_end_a_head),
 		cmocka_unit_test(each_piece_can_be_the_last),
+		cmocka_unit_test(zeros_are_no_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
