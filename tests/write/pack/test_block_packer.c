@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "support/borders.h"
+#include "support/effort.h"
 #include "support/write_run.h"
 #include "write/options/levels.h"
 #include "write/pack/block_packer.h"
@@ -1039,10 +1040,15 @@ int main(void)
 		cmocka_unit_test(memory_is_enough_to_compare_parts),
 		TEST(levels_fall_back_and_users_decide),
 	};
+	const struct CMUnitTest with_threads[] = {
+		TEST(levels_fall_back_and_users_decide),
+	};
 
 	if (!dw_codec_can_pack(CODEC_FLAC) || !dw_codec_can_pack(CODEC_LZ4HC)) {
 		puts("this library was built without FLAC or lz4");
 		return 77;
 	}
+	if (IS_THREAD_SANITIZED)
+		return cmocka_run_group_tests(with_threads, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
