@@ -55,14 +55,14 @@ static void put_state(struct pattern *pattern, size_t set, uint32_t state)
 
 /* -- parsing ------------------------------------------------------------------------- */
 
-struct parser {
+struct pattern_parser {
 	const char *at, *end;
 	bool ignore_case;
 	struct pattern *pattern;
 	dwarfs_error **err;
 };
 
-static void add_byte_set(struct parser *parser, unsigned char byte)
+static void add_byte_set(struct pattern_parser *parser, unsigned char byte)
 {
 	put_state(parser->pattern, byte, parser->pattern->items);
 	if (parser->ignore_case && byte < 0x80) {
@@ -74,7 +74,7 @@ static void add_byte_set(struct parser *parser, unsigned char byte)
 }
 
 /* The first byte of any non-ASCII character; its other bytes follow. */
-static void take_other_characters(struct parser *parser)
+static void take_other_characters(struct pattern_parser *parser)
 {
 	for (unsigned byte = 0xC0; byte < BYTES; byte++)
 		put_state(parser->pattern, byte, parser->pattern->items);
@@ -82,7 +82,7 @@ static void take_other_characters(struct parser *parser)
 	put_state(parser->pattern, TAKES_ANY, parser->pattern->items);
 }
 
-static void add_any(struct parser *parser)
+static void add_any(struct pattern_parser *parser)
 {
 	for (unsigned byte = 0; byte < 0x80; byte++)
 		if (byte != '/')
@@ -91,14 +91,14 @@ static void add_any(struct parser *parser)
 	parser->pattern->items++;
 }
 
-static void add_literal(struct parser *parser, unsigned char byte)
+static void add_literal(struct pattern_parser *parser, unsigned char byte)
 {
 	add_byte_set(parser, byte);
 	parser->pattern->slashes += byte == '/';
 	parser->pattern->items++;
 }
 
-static void add_star(struct parser *parser)
+static void add_star(struct pattern_parser *parser)
 {
 	if (parser->at < parser->end && *parser->at == '*') {
 		while (parser->at < parser->end && *parser->at == '*')
@@ -110,13 +110,13 @@ static void add_star(struct parser *parser)
 	}
 }
 
-static int bad_set(struct parser *parser, const char *why)
+static int bad_set(struct pattern_parser *parser, const char *why)
 {
 	return dw_fail(parser->err, DWARFS_ERR_INVALID, "%s in the pattern", why);
 }
 
 /* One end of a range; members are ASCII. */
-static int set_member(struct parser *parser, unsigned char *member_out)
+static int set_member(struct pattern_parser *parser, unsigned char *member_out)
 {
 	if (parser->at < parser->end && *parser->at == '\\')
 		parser->at++;
@@ -139,14 +139,14 @@ static const struct {
 	{ "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit },
 };
 
-static bool begins_class(const struct parser *parser)
+static bool begins_class(const struct pattern_parser *parser)
 {
 	return parser->end - parser->at >= 2 && parser->at[0] == '[' &&
 	       strchr(":.=", parser->at[1]) != NULL;
 }
 
 /* "[:name:]" within a set. */
-static int set_class(struct parser *parser, bool *members)
+static int set_class(struct pattern_parser *parser, bool *members)
 {
 	const char *name = parser->at + 2, *end = name;
 
@@ -169,7 +169,7 @@ static int set_class(struct parser *parser, bool *members)
 		       (int)(end - name), name);
 }
 
-static int parse_set_range(struct parser *parser, bool *members)
+static int parse_set_range(struct pattern_parser *parser, bool *members)
 {
 	unsigned char from, to;
 	int ret = set_member(parser, &from);
@@ -190,7 +190,7 @@ static int parse_set_range(struct parser *parser, bool *members)
 	return 0;
 }
 
-static int set_members(struct parser *parser, bool *members)
+static int set_members(struct pattern_parser *parser, bool *members)
 {
 	const char *first = parser->at;
 
@@ -205,7 +205,7 @@ static int set_members(struct parser *parser, bool *members)
 	return 0;
 }
 
-static int add_character_set(struct parser *parser)
+static int add_character_set(struct pattern_parser *parser)
 {
 	bool members[0x80] = { false }, negated = false;
 	int ret;
@@ -229,7 +229,7 @@ static int add_character_set(struct parser *parser)
 	return 0;
 }
 
-static int parse_pattern(struct parser *parser)
+static int parse_pattern(struct pattern_parser *parser)
 {
 	while (parser->at < parser->end) {
 		char here = *parser->at++;
@@ -256,7 +256,7 @@ int dw_pattern_new(const char *text, size_t length, bool ignore_case,
 		   struct pattern **pattern_out, dwarfs_error **err)
 {
 	DW_AUTO(pattern) struct pattern *pattern = dw_calloc(1, sizeof(*pattern));
-	struct parser parser = { text, text + length, ignore_case, pattern, err };
+	struct pattern_parser parser = { text, text + length, ignore_case, pattern, err };
 	int ret;
 
 	if (!pattern)
@@ -314,14 +314,14 @@ static size_t skip_names(const struct pattern *pattern, const char *path, size_t
 	return 0;
 }
 
-struct matcher {
+struct pattern_matcher {
 	const struct pattern *pattern;
 	bool is_utf8;
 };
 
 /* The states reached from these by one byte, without the carry. */
-static uint64_t follow_byte(const struct matcher *matcher, size_t word, uint64_t state,
-			    unsigned char byte, uint64_t *carry)
+static uint64_t follow_byte(const struct pattern_matcher *matcher, size_t word,
+			    uint64_t state, unsigned char byte, uint64_t *carry)
 {
 	const struct pattern *pattern = matcher->pattern;
 	uint64_t takes = state_set(pattern, byte)[word];
@@ -345,7 +345,7 @@ static bool has_state(const uint64_t *states, uint32_t state)
 	return states[state / WORD_BITS] >> state % WORD_BITS & 1;
 }
 
-static void consume_byte(const struct matcher *matcher, uint64_t *states,
+static void consume_byte(const struct pattern_matcher *matcher, uint64_t *states,
 			 unsigned char byte)
 {
 	uint64_t carry = 0;
@@ -354,8 +354,8 @@ static void consume_byte(const struct matcher *matcher, uint64_t *states,
 		states[word] = follow_byte(matcher, word, states[word], byte, &carry);
 }
 
-static void run_matcher(const struct matcher *matcher, uint64_t *states, const char *path,
-			size_t length)
+static void run_matcher(const struct pattern_matcher *matcher, uint64_t *states,
+			const char *path, size_t length)
 {
 	const struct pattern *pattern = matcher->pattern;
 	bool floats = !pattern->is_anchored && pattern->crosses_slashes;
@@ -384,8 +384,8 @@ bool dw_pattern_matches_entry(const struct pattern *pattern, const char *path,
 			      size_t length, bool is_directory)
 {
 	uint64_t states[MAX_ITEMS / WORD_BITS + 2];
-	struct matcher matcher = { pattern,
-				   is_utf8((const unsigned char *)path, length) };
+	struct pattern_matcher matcher = { pattern,
+					   is_utf8((const unsigned char *)path, length) };
 
 	/* "a/" followed by * matches the contents of a: no name is empty. */
 	if (is_directory && ends_in_name_star(pattern))

@@ -26,7 +26,7 @@ union prefix {
 	max_align_t align;
 };
 
-struct budget {
+struct decoder_budget {
 	uint64_t left;
 	bool refused;	/* more was requested than left */
 	bool exhausted; /* the system had no memory */
@@ -34,7 +34,7 @@ struct budget {
 
 static void *allocate_from_budget(void *opaque, size_t size)
 {
-	struct budget *budget = opaque;
+	struct decoder_budget *budget = opaque;
 	union prefix *memory;
 
 	if (size > SIZE_MAX - sizeof(*memory) || size > budget->left) {
@@ -53,7 +53,7 @@ static void *allocate_from_budget(void *opaque, size_t size)
 
 static void give_back(void *opaque, void *address)
 {
-	struct budget *budget = opaque;
+	struct decoder_budget *budget = opaque;
 	union prefix *memory = address;
 
 	if (!memory)
@@ -67,7 +67,7 @@ static void give_back(void *opaque, void *address)
 
 struct brotli_unpacker {
 	BrotliDecoderState *brotli;
-	struct budget budget;
+	struct decoder_budget budget;
 	struct span in; /* remaining input */
 };
 

@@ -160,7 +160,7 @@ static const char *type_name(uint32_t mode)
 
 /* Two entries of the same path, of which one may be NULL. */
 struct pair {
-	const struct listed *entries[2];
+	const struct side_entry *entries[2];
 };
 
 static bool both_know(const struct pair *pair, uint32_t what)
@@ -263,7 +263,7 @@ static int tell_invalid(struct differ *differ, const struct pair *pair,
 static int compare_attributes(struct differ *differ, const struct pair *pair,
 			      dwarfs_error **err)
 {
-	const struct listed *a = pair->entries[0], *b = pair->entries[1];
+	const struct side_entry *a = pair->entries[0], *b = pair->entries[1];
 	int ret = 0;
 
 	if (both_know(pair, KNOWN_MODE) && !S_ISLNK(a->mode))
@@ -299,7 +299,7 @@ static int compare_targets(struct differ *differ, const struct pair *pair,
 static int compare_devices(struct differ *differ, const struct pair *pair,
 			   dwarfs_error **err)
 {
-	const struct listed *const *entries = pair->entries;
+	const struct side_entry *const *entries = pair->entries;
 	char texts[2][VALUE_ROOM];
 
 	if (entries[0]->major == entries[1]->major &&
@@ -311,8 +311,8 @@ static int compare_devices(struct differ *differ, const struct pair *pair,
 	return tell_texts(differ, DWARFS_DIFFERENCE_DEVICE, texts[0], texts[1], err);
 }
 
-static const struct contents *contents_of(const struct differ *differ,
-					  const struct pair *pair, int side)
+static const struct side_contents *contents_of(const struct differ *differ,
+					       const struct pair *pair, int side)
 {
 	return &differ->sides[side]->files[pair->entries[side]->file];
 }
@@ -320,8 +320,8 @@ static const struct contents *contents_of(const struct differ *differ,
 static int compare_contents(struct differ *differ, const struct pair *pair,
 			    dwarfs_error **err)
 {
-	const struct contents *a = contents_of(differ, pair, 0);
-	const struct contents *b = contents_of(differ, pair, 1);
+	const struct side_contents *a = contents_of(differ, pair, 0);
+	const struct side_contents *b = contents_of(differ, pair, 1);
 	const char *why[2] = { NULL, NULL };
 
 	if (a->size != b->size)
@@ -330,7 +330,7 @@ static int compare_contents(struct differ *differ, const struct pair *pair,
 	if (differ->ignored & 1u << DWARFS_DIFFERENCE_CONTENTS)
 		return 0;
 	for (int i = 0; i < 2; i++) {
-		const struct contents *one = contents_of(differ, pair, i);
+		const struct side_contents *one = contents_of(differ, pair, i);
 
 		if (one->trouble != NO_TEXT)
 			why[i] = dw_listed_at(differ->sides[i], one->trouble);
@@ -347,7 +347,7 @@ static int compare_contents(struct differ *differ, const struct pair *pair,
  * one. */
 static uint32_t first_name(const struct differ *differ, const struct pair *pair, int side)
 {
-	const struct listing *listing = differ->sides[side];
+	const struct side_listing *listing = differ->sides[side];
 	const uint64_t first = contents_of(differ, pair, side)->first;
 
 	if (first >= listing->count ||
@@ -516,7 +516,7 @@ static int compare_pair(struct differ *differ, const struct pair *pair,
 /* An entry that only one side has. One that cannot be read may have a wrong path. */
 static int tell_only(struct differ *differ, const struct pair *pair, dwarfs_error **err)
 {
-	const struct listed *a = pair->entries[0], *b = pair->entries[1];
+	const struct side_entry *a = pair->entries[0], *b = pair->entries[1];
 	int ret = tell_lost(differ, pair, KNOWN_LOST, err);
 
 	if (ret != 0)
@@ -528,10 +528,10 @@ static int tell_only(struct differ *differ, const struct pair *pair, dwarfs_erro
 }
 
 /* Advance in the two listings: the next entries, of which one may be NULL. */
-static bool next_pair(const struct listing *const sides[2], size_t at[2],
+static bool next_pair(const struct side_listing *const sides[2], size_t at[2],
 		      struct pair *pair)
 {
-	const struct listed *left = NULL, *right = NULL;
+	const struct side_entry *left = NULL, *right = NULL;
 	int order = 0;
 
 	if (at[0] < sides[0]->count)
@@ -554,16 +554,16 @@ static bool next_pair(const struct listing *const sides[2], size_t at[2],
 	return true;
 }
 
-void dw_differ_want(struct listing *a, struct listing *b, uint64_t *files_out,
+void dw_differ_want(struct side_listing *a, struct side_listing *b, uint64_t *files_out,
 		    uint64_t *bytes_out)
 {
-	const struct listing *const sides[2] = { a, b };
+	const struct side_listing *const sides[2] = { a, b };
 	size_t at[2] = { 0, 0 };
 	struct pair pair;
 
 	*files_out = *bytes_out = 0;
 	while (next_pair(sides, at, &pair)) {
-		struct contents *left, *right;
+		struct side_contents *left, *right;
 
 		if (!pair.entries[0] || !pair.entries[1] ||
 		    !S_ISREG(pair.entries[0]->mode) || !S_ISREG(pair.entries[1]->mode))
@@ -590,7 +590,7 @@ int dw_differ_run(struct differ *differ, dwarfs_error **err)
 	int ret = 0;
 
 	while (ret == 0 && next_pair(differ->sides, at, &pair)) {
-		const struct listed *a = pair.entries[0], *b = pair.entries[1];
+		const struct side_entry *a = pair.entries[0], *b = pair.entries[1];
 
 		differ->current_side = differ->sides[a ? 0 : 1];
 		differ->current_path = a ? a->path : b->path;

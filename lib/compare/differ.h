@@ -11,7 +11,7 @@
 #include "compare/side_listing.h"
 
 struct differ {
-	const struct listing *sides[2];
+	const struct side_listing *sides[2];
 	uint32_t ignored; /* bits of kinds */
 	uint64_t resolution_ns;
 	dwarfs_difference_fn call; /* may be NULL */
@@ -21,7 +21,7 @@ struct differ {
 
 	/* private: the path that is compared, its text, and the depth of a duplicate path that
 	 * it is below */
-	const struct listing *current_side;
+	const struct side_listing *current_side;
 	uint32_t current_path, twice_depth;
 	struct buffer path;
 	bool is_twice;
@@ -29,7 +29,7 @@ struct differ {
 
 /* Mark the files that both have with the same size, and say how many bytes they are in
  * all; let the files know their first entry, for hard links. */
-void dw_differ_want(struct listing *a, struct listing *b, uint64_t *files_out,
+void dw_differ_want(struct side_listing *a, struct side_listing *b, uint64_t *files_out,
 		    uint64_t *bytes_out);
 
 /* Report all differences, up to the first that the callback fails for. */

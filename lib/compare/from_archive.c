@@ -23,7 +23,7 @@ struct link {
 	uint64_t sum[2];
 };
 
-struct reading {
+struct archive_reading {
 	struct side *side;
 	struct sum *sum;
 	struct link *links;
@@ -35,9 +35,9 @@ struct reading {
 static int list_archive_entry(void *user, const struct archive_listed *from,
 			      dwarfs_error **err)
 {
-	struct reading *reading = user;
-	struct listing *listing = &reading->side->listing;
-	struct listed entry = {
+	struct archive_reading *reading = user;
+	struct side_listing *listing = &reading->side->listing;
+	struct side_entry entry = {
 		.target = NO_TEXT,
 		.xattrs = NO_TEXT,
 		.seconds = from->seconds,
@@ -50,7 +50,7 @@ static int list_archive_entry(void *user, const struct archive_listed *from,
 		.file = NO_FILE,
 		.known = from->has_time ? KNOWN_ALL : KNOWN_ALL & ~(unsigned)KNOWN_TIME,
 	};
-	struct listed *listed;
+	struct side_entry *listed;
 	struct link link = { 0 };
 	uint32_t file, path;
 	int ret;
@@ -85,7 +85,7 @@ static int list_archive_entry(void *user, const struct archive_listed *from,
 static int take_xattr(void *user, const char *name, const void *value, size_t bytes,
 		      dwarfs_error **err)
 {
-	struct reading *reading = user;
+	struct archive_reading *reading = user;
 
 	if (reading->side->is_bare)
 		return 0;
@@ -95,7 +95,7 @@ static int take_xattr(void *user, const char *name, const void *value, size_t by
 static int take_data(void *user, const void *data, size_t bytes, uint64_t offset,
 		     dwarfs_error **err)
 {
-	struct reading *reading = user;
+	struct archive_reading *reading = user;
 	const uint64_t at = dw_sum_bytes(reading->sum);
 
 	if (offset < at)
@@ -109,9 +109,9 @@ static int take_data(void *user, const void *data, size_t bytes, uint64_t offset
 
 static int take_end(void *user, uint64_t size, dwarfs_error **err)
 {
-	struct reading *reading = user;
-	struct listing *listing = &reading->side->listing;
-	const struct listed *listed = &listing->list[listing->count - 1];
+	struct archive_reading *reading = user;
+	struct side_listing *listing = &reading->side->listing;
+	const struct side_entry *listed = &listing->list[listing->count - 1];
 	uint64_t sum[2];
 
 	(void)err;
@@ -135,13 +135,13 @@ static int take_end(void *user, uint64_t size, dwarfs_error **err)
 
 /* Entries by path and number. */
 struct by_path {
-	const struct listing *listing;
+	const struct side_listing *listing;
 	uint32_t *numbers;
 };
 
 static int compare_numbers(const void *left, const void *right, void *user)
 {
-	const struct listing *listing = user;
+	const struct side_listing *listing = user;
 	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	const uint32_t left_path = listing->list[a].path;
 	const uint32_t right_path = listing->list[b].path;
@@ -154,13 +154,13 @@ static int compare_numbers(const void *left, const void *right, void *user)
 /* The last entry of a path before some number; else the first one of it; else none. */
 static uint32_t find(const struct by_path *index, uint32_t path, uint32_t before)
 {
-	const struct listing *listing = index->listing;
+	const struct side_listing *listing = index->listing;
 	size_t low = 0, high = listing->count;
 	uint32_t found = UINT32_MAX;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
-		const struct listed *listed = &listing->list[index->numbers[middle]];
+		const struct side_entry *listed = &listing->list[index->numbers[middle]];
 
 		if (listed->path < path)
 			low = middle + 1;
@@ -169,7 +169,7 @@ static uint32_t find(const struct by_path *index, uint32_t path, uint32_t before
 	}
 	for (; low < listing->count; low++) {
 		const uint32_t number = index->numbers[low];
-		const struct listed *listed = &listing->list[number];
+		const struct side_entry *listed = &listing->list[number];
 
 		if (listed->path != path || (number >= before && found != UINT32_MAX))
 			break;
@@ -179,8 +179,8 @@ static uint32_t find(const struct by_path *index, uint32_t path, uint32_t before
 	return found;
 }
 
-static int fail_link(const struct listing *listing, uint32_t path, const char *target,
-		     dwarfs_error **err)
+static int fail_link(const struct side_listing *listing, uint32_t path,
+		     const char *target, dwarfs_error **err)
 {
 	auto_buffer struct buffer text = { 0 };
 	int ret = dw_listed_path_text(listing, path, &text, err);
@@ -192,18 +192,18 @@ static int fail_link(const struct listing *listing, uint32_t path, const char *t
 }
 
 /* Attributes are those of the file. */
-static int join(struct reading *reading, const struct by_path *index,
+static int join(struct archive_reading *reading, const struct by_path *index,
 		const struct link *link, dwarfs_error **err)
 {
-	struct listing *listing = &reading->side->listing;
+	struct side_listing *listing = &reading->side->listing;
 	const char *path = dw_listed_at(listing, link->target);
-	struct listed *listed = &listing->list[link->number];
+	struct side_entry *listed = &listing->list[link->number];
 	const uint32_t target_path = dw_listed_find_path(listing, path);
 	const uint32_t target = target_path == NO_PATH
 					? UINT32_MAX
 					: find(index, target_path, link->number);
 	const uint32_t own_path = listed->path;
-	struct contents *contents;
+	struct side_contents *contents;
 
 	if (target == UINT32_MAX || (listing->list[target].file == NO_FILE &&
 				     S_ISREG(listing->list[target].mode)))
@@ -219,9 +219,9 @@ static int join(struct reading *reading, const struct by_path *index,
 	return 0;
 }
 
-static int join_archive_links(struct reading *reading, dwarfs_error **err)
+static int join_archive_links(struct archive_reading *reading, dwarfs_error **err)
 {
-	struct listing *listing = &reading->side->listing;
+	struct side_listing *listing = &reading->side->listing;
 	auto_free uint32_t *numbers = NULL;
 	struct by_path index = { .listing = listing };
 	int ret = 0;
@@ -242,16 +242,16 @@ static int join_archive_links(struct reading *reading, dwarfs_error **err)
 /* -- directories --------------------------------------------------------------------- */
 
 /* Directories that are only mentioned in paths; nothing is known of them. */
-static int add_parents(struct listing *listing, dwarfs_error **err)
+static int add_parents(struct side_listing *listing, dwarfs_error **err)
 {
-	const struct listed directory = {
+	const struct side_entry directory = {
 		.target = NO_TEXT,
 		.xattrs = NO_TEXT,
 		.mode = S_IFDIR | 0755,
 		.file = NO_FILE,
 	};
 	auto_free bool *is_listed = NULL;
-	struct listed *listed;
+	struct side_entry *listed;
 	uint32_t root;
 	int ret = dw_listed_path(listing, "", 0, &root, err);
 
@@ -272,7 +272,7 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 {
 	static const struct archive_list_fns fns = { list_archive_entry, take_xattr,
 						     take_data, take_end };
-	struct reading reading = { .side = side };
+	struct archive_reading reading = { .side = side };
 	int ret = dw_sum_new(&reading.sum, err);
 
 	side->listing.has_links = true;

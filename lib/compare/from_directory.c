@@ -38,9 +38,9 @@ struct listing_run {
 
 /* -- entries ------------------------------------------------------------------------- */
 
-static struct listed describe_stat(const struct os_stat *st)
+static struct side_entry describe_stat(const struct os_stat *st)
 {
-	return (struct listed){
+	return (struct side_entry){
 		.target = NO_TEXT,
 		.xattrs = NO_TEXT,
 		.size = S_ISREG(st->mode) ? st->size : 0,
@@ -114,7 +114,7 @@ static int add_disk_xattrs(struct listing_run *run, int dir, const char *name,
 }
 
 static int add_disk_target(struct listing_run *run, int dir, const char *name,
-			   struct listed *listed, dwarfs_error **err)
+			   struct side_entry *listed, dwarfs_error **err)
 {
 	int ret = dw_readlink_at(dir, name, &run->text);
 
@@ -126,7 +126,7 @@ static int add_disk_target(struct listing_run *run, int dir, const char *name,
 }
 
 static int list_disk_file(struct listing_run *run, const struct os_stat *st,
-			  struct listed *listed, dwarfs_error **err)
+			  struct side_entry *listed, dwarfs_error **err)
 {
 	int ret = dw_listed_add_file(&run->side->listing, st->size, listed->path,
 				     &listed->file, err);
@@ -144,8 +144,8 @@ static int list_disk_file(struct listing_run *run, const struct os_stat *st,
 static int add_disk_entry(struct listing_run *run, int dir, const char *name,
 			  uint32_t path, const struct os_stat *st, dwarfs_error **err)
 {
-	const struct listed entry = describe_stat(st);
-	struct listed *listed;
+	const struct side_entry entry = describe_stat(st);
+	struct side_entry *listed;
 	int ret = dw_listed_add(&run->side->listing, path, &entry, &listed, err);
 
 	if (ret < 0)
@@ -207,7 +207,7 @@ static int compare_named(const void *left, const void *right)
 /* Hard links share a file. The entries are not sorted yet: a number is an index. */
 static void join_disk_links(struct listing_run *run)
 {
-	struct listed *list = run->side->listing.list;
+	struct side_entry *list = run->side->listing.list;
 	const struct named *named = run->named;
 
 	if (run->named_count > 1)
@@ -270,13 +270,13 @@ struct summing {
 	size_t failure_count, failure_room;
 };
 
-struct worker {
+struct sum_worker {
 	struct sum *sum;
 	uint8_t *buffer;
 	struct buffer path;
 };
 
-struct job {
+struct sum_job {
 	uint32_t file;
 	int code;
 	dwarfs_error *error;
@@ -285,7 +285,7 @@ struct job {
 
 static void worker_free(void *item)
 {
-	struct worker *worker = item;
+	struct sum_worker *worker = item;
 
 	if (!worker)
 		return;
@@ -297,7 +297,7 @@ static void worker_free(void *item)
 
 static int worker_new(void *shared, void **worker_out, dwarfs_error **err)
 {
-	struct worker *worker = dw_calloc(1, sizeof(*worker));
+	struct sum_worker *worker = dw_calloc(1, sizeof(*worker));
 	int ret;
 
 	(void)shared;
@@ -314,7 +314,7 @@ static int worker_new(void *shared, void **worker_out, dwarfs_error **err)
 }
 
 /* The next run of data, then the hole after the last one. */
-static int read_disk_data(int fd, uint64_t size, struct worker *worker,
+static int read_disk_data(int fd, uint64_t size, struct sum_worker *worker,
 			  dwarfs_error **err)
 {
 	uint64_t at = 0, end = 0;
@@ -347,8 +347,8 @@ static int read_disk_data(int fd, uint64_t size, struct worker *worker,
 	return 0;
 }
 
-static int sum_file(struct side *side, const struct contents *contents,
-		    struct worker *worker, dwarfs_error **err)
+static int sum_file(struct side *side, const struct side_contents *contents,
+		    struct sum_worker *worker, dwarfs_error **err)
 {
 	auto_fd int fd = -1;
 	struct os_stat st;
@@ -370,9 +370,9 @@ static int sum_file(struct side *side, const struct contents *contents,
 static int sum_disk_file(void *shared, void *item, void *work, dwarfs_error **err)
 {
 	struct summing *summing = shared;
-	struct worker *worker = item;
-	struct job *job = work;
-	struct contents *contents = &summing->side->listing.files[job->file];
+	struct sum_worker *worker = item;
+	struct sum_job *job = work;
+	struct side_contents *contents = &summing->side->listing.files[job->file];
 
 	job->code = sum_file(summing->side, contents, worker, &job->error);
 	job->bytes = contents->size;
@@ -384,7 +384,7 @@ static int sum_disk_file(void *shared, void *item, void *work, dwarfs_error **er
 static int done(void *shared, void *work, dwarfs_error **err)
 {
 	struct summing *summing = shared;
-	struct job *job = work;
+	struct sum_job *job = work;
 	int ret;
 
 	/* The text must not move while workers read paths in it. */
@@ -403,7 +403,7 @@ static int done(void *shared, void *work, dwarfs_error **err)
 
 static void drop(void *shared, void *work)
 {
-	struct job *job = work;
+	struct sum_job *job = work;
 
 	(void)shared;
 	dwarfs_error_free(job->error);
@@ -419,13 +419,13 @@ static int read_files(struct summing *summing, dwarfs_error **err)
 		.done = done,
 		.drop = drop,
 	};
-	struct listing *listing = &summing->side->listing;
+	struct side_listing *listing = &summing->side->listing;
 	const uint32_t workers = dw_context_workers(summing->side->context);
 	auto_pool struct pool *pool = NULL;
 	int ret = dw_pool_new(&ops, summing, workers, 4 * workers + 1, &pool, err);
 
 	for (size_t i = 0; i < listing->file_count && ret == 0; i++) {
-		struct job *job;
+		struct sum_job *job;
 
 		if (!listing->files[i].is_wanted)
 			continue;

@@ -47,9 +47,9 @@ static uint32_t known_of(const struct side *side, const dwarfs_stat *stat)
 	return known;
 }
 
-static struct listed describe_inode(const struct side *side, const dwarfs_stat *stat)
+static struct side_entry describe_inode(const struct side *side, const dwarfs_stat *stat)
 {
-	return (struct listed){
+	return (struct side_entry){
 		.target = NO_TEXT,
 		.xattrs = NO_TEXT,
 		.size = dwarfs_stat_bytes(stat),
@@ -65,8 +65,8 @@ static struct listed describe_inode(const struct side *side, const dwarfs_stat *
 	};
 }
 
-static int add_image_target(struct side *side, dwarfs_inode inode, struct listed *listed,
-			    dwarfs_error **err)
+static int add_image_target(struct side *side, dwarfs_inode inode,
+			    struct side_entry *listed, dwarfs_error **err)
 {
 	char target[DWARFS_LINK_BUFFER_BYTES];
 	size_t bytes;
@@ -135,9 +135,9 @@ static int file_of(struct side *side, uint32_t *files, const dwarfs_stat *stat,
 static int add_image_entry(struct side *side, uint32_t path, const dwarfs_stat *stat,
 			   uint32_t *files, dwarfs_error **err)
 {
-	const struct listed entry = describe_inode(side, stat);
+	const struct side_entry entry = describe_inode(side, stat);
 	const dwarfs_inode inode = dwarfs_stat_inode(stat);
-	struct listed *listed;
+	struct side_entry *listed;
 	int ret = dw_listed_add(&side->listing, path, &entry, &listed, err);
 
 	if (ret == 0 && S_ISLNK(entry.mode))
@@ -153,10 +153,10 @@ static int add_image_entry(struct side *side, uint32_t path, const dwarfs_stat *
 static int add_lost(struct side *side, uint32_t path, int code, const dwarfs_error *why,
 		    dwarfs_error **err)
 {
-	const struct listed entry = { .target = NO_TEXT,
-				      .xattrs = NO_TEXT,
-				      .file = NO_FILE };
-	struct listed *listed;
+	const struct side_entry entry = { .target = NO_TEXT,
+					  .xattrs = NO_TEXT,
+					  .file = NO_FILE };
+	struct side_entry *listed;
 	int ret;
 
 	if (dw_is_fatal(code))
@@ -179,7 +179,7 @@ static int list_entry(struct side *side, dwarfs_entry entry, uint32_t path,
 }
 
 /* The directories from the root to the current entry of a walk. */
-struct above {
+struct walked_path {
 	struct {
 		size_t bytes; /* of its path */
 		uint32_t path;
@@ -188,8 +188,8 @@ struct above {
 };
 
 /* The path of the current entry, whose directory was walked before it. */
-static int find_entry_path(struct listing *listing, struct above *above, const char *text,
-			   uint32_t *path_out, dwarfs_error **err)
+static int find_entry_path(struct side_listing *listing, struct walked_path *above,
+			   const char *text, uint32_t *path_out, dwarfs_error **err)
 {
 	const size_t bytes = strlen(text);
 	const char *slash = memrchr(text, '/', bytes);
@@ -217,8 +217,9 @@ static int find_entry_path(struct listing *listing, struct above *above, const c
 
 /* An entry whose name, place or inode is damaged. Nothing more can be listed after damage of
  * the root, or in a loop. */
-static int lose_entry(struct side *side, struct above *above, const char *text, int code,
-		      const dwarfs_error *why, uint32_t *lost, dwarfs_error **err)
+static int lose_entry(struct side *side, struct walked_path *above, const char *text,
+		      int code, const dwarfs_error *why, uint32_t *lost,
+		      dwarfs_error **err)
 {
 	uint32_t path;
 	int ret;
@@ -236,7 +237,7 @@ static int lose_entry(struct side *side, struct above *above, const char *text, 
 }
 
 static int list_entries(struct side *side, dwarfs_walk *walk, dwarfs_stat *stat,
-			uint32_t *files, struct above *above,
+			uint32_t *files, struct walked_path *above,
 			struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	uint32_t lost = 0, path;
@@ -265,7 +266,7 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_er
 	auto_free uint32_t *files = dw_calloc(inodes, sizeof(*files));
 	DW_AUTO(compare_walk) dwarfs_walk *walk = NULL;
 	DW_AUTO(compare_stat) dwarfs_stat *stat = NULL;
-	struct above above = { 0 };
+	struct walked_path above = { 0 };
 	int ret;
 
 	if (!files)
@@ -286,7 +287,7 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_er
 
 /* -- sums ---------------------------------------------------------------------------- */
 
-struct summing {
+struct image_summing {
 	struct side *side;
 	struct dwarfs_progress *progress;
 	struct sum **sums; /* by file, of those under way */
@@ -301,13 +302,13 @@ struct summing {
 	int code;
 };
 
-static int fail(struct summing *summing, int code)
+static int fail(struct image_summing *summing, int code)
 {
 	summing->code = code;
 	return DWARFS_ERR_CANCELLED;
 }
 
-static int put_back(struct summing *summing, uint32_t file)
+static int put_back(struct image_summing *summing, uint32_t file)
 {
 	int ret = dw_grow(&summing->free, &summing->free_room, summing->free_count + 1,
 			  &summing->error);
@@ -319,7 +320,7 @@ static int put_back(struct summing *summing, uint32_t file)
 	return 0;
 }
 
-static int take_sum(struct summing *summing, uint32_t file)
+static int take_sum(struct image_summing *summing, uint32_t file)
 {
 	int ret;
 
@@ -332,7 +333,7 @@ static int take_sum(struct summing *summing, uint32_t file)
 }
 
 /* It has to wait: for the next round, or until it is read alone. */
-static int set_aside(struct summing *summing, uint32_t file, bool is_alone)
+static int set_aside(struct image_summing *summing, uint32_t file, bool is_alone)
 {
 	uint32_t **list = is_alone ? &summing->alone : &summing->later;
 	size_t *count = is_alone ? &summing->alone_count : &summing->later_count;
@@ -345,9 +346,9 @@ static int set_aside(struct summing *summing, uint32_t file, bool is_alone)
 }
 
 /* A piece of a file that is not under way: its first one, or it was set aside. */
-static int begin_sum(struct summing *summing, uint32_t file, uint64_t offset)
+static int begin_sum(struct image_summing *summing, uint32_t file, uint64_t offset)
 {
-	struct contents *contents = &summing->side->listing.files[file];
+	struct side_contents *contents = &summing->side->listing.files[file];
 
 	if (!contents->is_wanted)
 		return 0;
@@ -357,9 +358,9 @@ static int begin_sum(struct summing *summing, uint32_t file, uint64_t offset)
 	return set_aside(summing, file, offset != 0);
 }
 
-static int end_file(struct summing *summing, uint32_t file)
+static int end_file(struct image_summing *summing, uint32_t file)
 {
-	struct contents *contents = &summing->side->listing.files[file];
+	struct side_contents *contents = &summing->side->listing.files[file];
 
 	dw_sum_finish(summing->sums[file], contents->sum);
 	contents->has_sum = true;
@@ -368,7 +369,7 @@ static int end_file(struct summing *summing, uint32_t file)
 	return put_back(summing, file);
 }
 
-static int sum_bytes(struct summing *summing, uint32_t file, const void *data,
+static int sum_bytes(struct image_summing *summing, uint32_t file, const void *data,
 		     size_t bytes, uint64_t offset)
 {
 	struct sum *sum = summing->sums[file];
@@ -394,7 +395,7 @@ static int sum_bytes(struct summing *summing, uint32_t file, const void *data,
 static int sum_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
 		     dwarfs_error **err, void *user)
 {
-	struct summing *summing = user;
+	struct image_summing *summing = user;
 	const uint32_t file = summing->file_of[inode.number];
 	int ret = 0;
 
@@ -410,7 +411,7 @@ static int sum_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_
 static int end_failed_sum(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
 			  void *user)
 {
-	struct summing *summing = user;
+	struct image_summing *summing = user;
 	const uint32_t file = summing->file_of[inode.number];
 	uint64_t none[2];
 	int ret = dw_listed_trouble(&summing->side->listing, file,
@@ -425,10 +426,10 @@ static int end_failed_sum(dwarfs_inode inode, const dwarfs_error *why, dwarfs_er
 }
 
 /* As many of these files as may be under way. */
-static int read_round(struct summing *summing, const uint32_t *files, size_t count,
+static int read_round(struct image_summing *summing, const uint32_t *files, size_t count,
 		      dwarfs_error **err)
 {
-	struct listing *listing = &summing->side->listing;
+	struct side_listing *listing = &summing->side->listing;
 	auto_free dwarfs_inode *inodes = dw_calloc(count + 1, sizeof(*inodes));
 	int ret;
 
@@ -446,8 +447,9 @@ static int read_round(struct summing *summing, const uint32_t *files, size_t cou
 }
 
 /* Hash data up to an offset. */
-static int read_image_data(struct summing *summing, const dwarfs_file *file, uint64_t end,
-			   void *buffer, struct sum *sum, dwarfs_error **err)
+static int read_image_data(struct image_summing *summing, const dwarfs_file *file,
+			   uint64_t end, void *buffer, struct sum *sum,
+			   dwarfs_error **err)
 {
 	size_t got = 1;
 	int ret = 0;
@@ -467,8 +469,8 @@ static int read_image_data(struct summing *summing, const dwarfs_file *file, uin
 }
 
 /* Holes are not read, whatever their size. */
-static int read_alone(struct summing *summing, const dwarfs_file *file, void *buffer,
-		      struct sum *sum, dwarfs_error **err)
+static int read_alone(struct image_summing *summing, const dwarfs_file *file,
+		      void *buffer, struct sum *sum, dwarfs_error **err)
 {
 	const uint64_t size = dwarfs_file_bytes(file);
 	int ret = 0;
@@ -492,10 +494,10 @@ static int read_alone(struct summing *summing, const dwarfs_file *file, void *bu
 	return ret;
 }
 
-static int sum_alone(struct summing *summing, uint32_t file, void *buffer,
+static int sum_alone(struct image_summing *summing, uint32_t file, void *buffer,
 		     struct sum *sum, dwarfs_error **err)
 {
-	struct contents *contents = &summing->side->listing.files[file];
+	struct side_contents *contents = &summing->side->listing.files[file];
 	DW_AUTO(compare_file) dwarfs_file *opened = NULL;
 	auto_error dwarfs_error *why = NULL;
 	int ret =
@@ -514,7 +516,7 @@ static int sum_alone(struct summing *summing, uint32_t file, void *buffer,
 	return 0;
 }
 
-static int read_all_alone(struct summing *summing, dwarfs_error **err)
+static int read_all_alone(struct image_summing *summing, dwarfs_error **err)
 {
 	auto_free void *buffer = NULL;
 	auto_sum struct sum *sum = NULL;
@@ -530,9 +532,9 @@ static int read_all_alone(struct summing *summing, dwarfs_error **err)
 	return ret;
 }
 
-static int sum_all_files(struct summing *summing, dwarfs_error **err)
+static int sum_all_files(struct image_summing *summing, dwarfs_error **err)
 {
-	struct listing *listing = &summing->side->listing;
+	struct side_listing *listing = &summing->side->listing;
 	auto_free uint32_t *round = NULL;
 	size_t count = 0;
 	int ret = 0;
@@ -559,7 +561,7 @@ static int sum_all_files(struct summing *summing, dwarfs_error **err)
 
 int dw_sum_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err)
 {
-	struct summing summing = { .side = side, .progress = progress };
+	struct image_summing summing = { .side = side, .progress = progress };
 	const size_t files = side->listing.file_count;
 	int ret = sum_all_files(&summing, err);
 

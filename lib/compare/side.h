@@ -20,7 +20,7 @@ struct side {
 	bool is_unread; /* nothing asks for the contents of an archive */
 	bool is_bare;	/* nor for extended attributes */
 	dwarfs_context *context;
-	struct listing listing;
+	struct side_listing listing;
 };
 
 /* List the entries of a side, unsorted. */

@@ -8,17 +8,17 @@
 
 #include "compare/side_listing.h"
 
-void dw_listed_free(struct listing *listing)
+void dw_listed_free(struct side_listing *listing)
 {
 	dw_buffer_free(&listing->text);
 	dw_free(listing->paths);
 	dw_free(listing->path_heads);
 	dw_free(listing->list);
 	dw_free(listing->files);
-	*listing = (struct listing){ 0 };
+	*listing = (struct side_listing){ 0 };
 }
 
-int dw_listed_text(struct listing *listing, const void *data, size_t bytes,
+int dw_listed_text(struct side_listing *listing, const void *data, size_t bytes,
 		   uint64_t *offset_out, dwarfs_error **err)
 {
 	const uint64_t offset = listing->text.size;
@@ -37,8 +37,8 @@ int dw_listed_text(struct listing *listing, const void *data, size_t bytes,
 #define FEWEST_HEADS 64
 
 /* FNV-1a of the parent and the name. */
-static size_t head_of(const struct listing *listing, uint32_t parent, const char *name,
-		      size_t bytes)
+static size_t head_of(const struct side_listing *listing, uint32_t parent,
+		      const char *name, size_t bytes)
 {
 	const uint64_t start = (DW_FNV1A_START ^ parent) * DW_FNV1A_PRIME;
 	const uint64_t hash = dw_fnv1a(start, name, bytes);
@@ -46,7 +46,7 @@ static size_t head_of(const struct listing *listing, uint32_t parent, const char
 	return (size_t)(hash ^ hash >> 32) & (listing->path_head_count - 1);
 }
 
-static void link_path(struct listing *listing, uint32_t path)
+static void link_path(struct side_listing *listing, uint32_t path)
 {
 	struct path_node *node = &listing->paths[path];
 	const char *name = dw_listed_at(listing, node->name);
@@ -58,7 +58,7 @@ static void link_path(struct listing *listing, uint32_t path)
 }
 
 /* Make room for one more path. */
-static int grow_paths(struct listing *listing, dwarfs_error **err)
+static int grow_paths(struct side_listing *listing, dwarfs_error **err)
 {
 	size_t count =
 		listing->path_head_count ? 2 * listing->path_head_count : FEWEST_HEADS;
@@ -81,7 +81,7 @@ static int grow_paths(struct listing *listing, dwarfs_error **err)
 	return 0;
 }
 
-static int add_path(struct listing *listing, uint32_t parent, const char *name,
+static int add_path(struct side_listing *listing, uint32_t parent, const char *name,
 		    size_t bytes, uint32_t *path_out, dwarfs_error **err)
 {
 	struct path_node node = { .parent = parent };
@@ -98,15 +98,15 @@ static int add_path(struct listing *listing, uint32_t parent, const char *name,
 	return 0;
 }
 
-static int need_root(struct listing *listing, dwarfs_error **err)
+static int need_root(struct side_listing *listing, dwarfs_error **err)
 {
 	uint32_t root;
 
 	return listing->path_count ? 0 : add_path(listing, NO_PATH, "", 0, &root, err);
 }
 
-static uint32_t find_in(const struct listing *listing, uint32_t parent, const char *name,
-			size_t bytes)
+static uint32_t find_in(const struct side_listing *listing, uint32_t parent,
+			const char *name, size_t bytes)
 {
 	uint32_t path = listing->path_heads[head_of(listing, parent, name, bytes)];
 
@@ -121,7 +121,7 @@ static uint32_t find_in(const struct listing *listing, uint32_t parent, const ch
 	return path;
 }
 
-int dw_listed_path_in(struct listing *listing, uint32_t parent, const char *name,
+int dw_listed_path_in(struct side_listing *listing, uint32_t parent, const char *name,
 		      size_t bytes, uint32_t *path_out, dwarfs_error **err)
 {
 	int ret = need_root(listing, err);
@@ -134,7 +134,7 @@ int dw_listed_path_in(struct listing *listing, uint32_t parent, const char *name
 		       : add_path(listing, parent, name, bytes, path_out, err);
 }
 
-int dw_listed_path(struct listing *listing, const char *text, size_t bytes,
+int dw_listed_path(struct side_listing *listing, const char *text, size_t bytes,
 		   uint32_t *path_out, dwarfs_error **err)
 {
 	uint32_t path = ROOT_PATH;
@@ -150,7 +150,7 @@ int dw_listed_path(struct listing *listing, const char *text, size_t bytes,
 	return ret;
 }
 
-uint32_t dw_listed_find_path(const struct listing *listing, const char *text)
+uint32_t dw_listed_find_path(const struct side_listing *listing, const char *text)
 {
 	uint32_t path = listing->path_count ? ROOT_PATH : NO_PATH;
 
@@ -163,8 +163,8 @@ uint32_t dw_listed_find_path(const struct listing *listing, const char *text)
 	return path;
 }
 
-int dw_listed_path_text(const struct listing *listing, uint32_t path, struct buffer *to,
-			dwarfs_error **err)
+int dw_listed_path_text(const struct side_listing *listing, uint32_t path,
+			struct buffer *to, dwarfs_error **err)
 {
 	size_t bytes = 0;
 	uint8_t *at;
@@ -193,10 +193,11 @@ int dw_listed_path_text(const struct listing *listing, uint32_t path, struct buf
 
 /* -- entries ------------------------------------------------------------------------- */
 
-int dw_listed_add(struct listing *listing, uint32_t path, const struct listed *entry,
-		  struct listed **listed_out, dwarfs_error **err)
+int dw_listed_add(struct side_listing *listing, uint32_t path,
+		  const struct side_entry *entry, struct side_entry **listed_out,
+		  dwarfs_error **err)
 {
-	struct listed *listed;
+	struct side_entry *listed;
 	int ret;
 
 	if (listing->count == UINT32_MAX - 1)
@@ -212,7 +213,7 @@ int dw_listed_add(struct listing *listing, uint32_t path, const struct listed *e
 	return 0;
 }
 
-int dw_listed_add_file(struct listing *listing, uint64_t size, uint64_t id,
+int dw_listed_add_file(struct side_listing *listing, uint64_t size, uint64_t id,
 		       uint32_t *file_out, dwarfs_error **err)
 {
 	int ret = dw_grow(&listing->files, &listing->file_room, listing->file_count + 1,
@@ -220,7 +221,7 @@ int dw_listed_add_file(struct listing *listing, uint64_t size, uint64_t id,
 
 	if (ret < 0)
 		return ret;
-	listing->files[listing->file_count] = (struct contents){
+	listing->files[listing->file_count] = (struct side_contents){
 		.size = size,
 		.id = id,
 		.trouble = NO_TEXT,
@@ -230,7 +231,7 @@ int dw_listed_add_file(struct listing *listing, uint64_t size, uint64_t id,
 	return 0;
 }
 
-int dw_listed_trouble(struct listing *listing, uint32_t file, const char *why,
+int dw_listed_trouble(struct side_listing *listing, uint32_t file, const char *why,
 		      dwarfs_error **err)
 {
 	return dw_listed_text(listing, why, strlen(why), &listing->files[file].trouble,
@@ -241,10 +242,10 @@ int dw_listed_trouble(struct listing *listing, uint32_t file, const char *why,
 
 /* The layout in the text: the size of the value, name, NUL, value, NUL. */
 
-int dw_listed_add_xattr(struct listing *listing, const char *name, const void *value,
+int dw_listed_add_xattr(struct side_listing *listing, const char *name, const void *value,
 			size_t bytes, dwarfs_error **err)
 {
-	struct listed *entry = &listing->list[listing->count - 1];
+	struct side_entry *entry = &listing->list[listing->count - 1];
 	const uint32_t size = (uint32_t)bytes;
 	uint64_t offset, ignored;
 	int ret;
@@ -264,10 +265,10 @@ int dw_listed_add_xattr(struct listing *listing, const char *name, const void *v
 	return 0;
 }
 
-int dw_listed_lose(struct listing *listing, enum known how, const char *why,
+int dw_listed_lose(struct side_listing *listing, enum known how, const char *why,
 		   dwarfs_error **err)
 {
-	struct listed *entry = &listing->list[listing->count - 1];
+	struct side_entry *entry = &listing->list[listing->count - 1];
 
 	entry->known &= ~(uint32_t)(how == KNOWN_LOST ? KNOWN_ALL : KNOWN_XATTRS);
 	entry->known |= how;
@@ -275,7 +276,7 @@ int dw_listed_lose(struct listing *listing, enum known how, const char *why,
 	return dw_listed_text(listing, why, strlen(why), &entry->xattrs, err);
 }
 
-bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
+bool dw_listed_xattr(const struct side_listing *listing, const struct side_entry *entry,
 		     uint32_t *at_inout, struct listed_xattr *xattr_out)
 {
 	const char *at;
@@ -299,7 +300,8 @@ static int compare_listed_xattrs(const void *left, const void *right)
 }
 
 /* By name; they are few. */
-static int sort_xattrs(struct listing *listing, struct listed *entry, dwarfs_error **err)
+static int sort_xattrs(struct side_listing *listing, struct side_entry *entry,
+		       dwarfs_error **err)
 {
 	auto_free struct listed_xattr *all = NULL;
 	auto_free char *copy = NULL;
@@ -332,8 +334,8 @@ static int sort_xattrs(struct listing *listing, struct listed *entry, dwarfs_err
 
 /* -- order --------------------------------------------------------------------------- */
 
-int dw_listed_compare(const struct listing *const sides[2], const struct listed *a,
-		      const struct listed *b)
+int dw_listed_compare(const struct side_listing *const sides[2],
+		      const struct side_entry *a, const struct side_entry *b)
 {
 	const struct path_node *left = &sides[0]->paths[a->path];
 	const struct path_node *right = &sides[1]->paths[b->path];
@@ -347,7 +349,7 @@ int dw_listed_compare(const struct listing *const sides[2], const struct listed 
 /* By parent, then by name. */
 static int compare_nodes(const void *left, const void *right, void *user)
 {
-	const struct listing *listing = user;
+	const struct side_listing *listing = user;
 	const struct path_node *a = &listing->paths[*(const uint32_t *)left];
 	const struct path_node *b = &listing->paths[*(const uint32_t *)right];
 
@@ -359,7 +361,7 @@ static int compare_nodes(const void *left, const void *right, void *user)
 /* Rank paths: a directory, then its names in order, each followed by what is below it. The
  * list has all but the root, by parent and name; the children of a path are its entries
  * [first[path], first[path + 1]). */
-static void rank_paths(struct listing *listing, const uint32_t *sorted,
+static void rank_paths(struct side_listing *listing, const uint32_t *sorted,
 		       const uint32_t *first, uint32_t *stack)
 {
 	size_t waiting = 1;
@@ -375,7 +377,7 @@ static void rank_paths(struct listing *listing, const uint32_t *sorted,
 	}
 }
 
-static int sort_paths(struct listing *listing, dwarfs_error **err)
+static int sort_paths(struct side_listing *listing, dwarfs_error **err)
 {
 	const size_t count = listing->path_count;
 	auto_free uint32_t *sorted = dw_calloc(count + 1, sizeof(*sorted));
@@ -401,16 +403,16 @@ static int sort_paths(struct listing *listing, dwarfs_error **err)
 static int compare_entries(const void *left, const void *right, void *user)
 {
 	const struct path_node *paths = user;
-	const struct listed *a = left, *b = right;
+	const struct side_entry *a = left, *b = right;
 
 	if (a->path != b->path)
 		return paths[a->path].rank < paths[b->path].rank ? -1 : 1;
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-int dw_listed_sort(struct listing *listing, dwarfs_error **err)
+int dw_listed_sort(struct side_listing *listing, dwarfs_error **err)
 {
-	struct listed *list = listing->list;
+	struct side_entry *list = listing->list;
 	size_t kept = 0;
 	int ret = sort_paths(listing, err);
 

@@ -20,12 +20,12 @@ int dw_cursor_init(struct cursor *cursor, const struct plan *plan, int root_fd,
 	*cursor = (struct cursor){ .plan = plan, .most_open = most_open };
 	if ((ret = dw_grow(&cursor->levels, &cursor->level_capacity, 1, err)) < 0)
 		return ret;
-	cursor->levels[0] = (struct level){ .dir = 0, .fd = root_fd };
+	cursor->levels[0] = (struct cursor_level){ .dir = 0, .fd = root_fd };
 	cursor->level_count = 1;
 	return 0;
 }
 
-static void close_level(struct level *level)
+static void close_level(struct cursor_level *level)
 {
 	dw_fd_close(level->fd);
 	level->fd = -1;
@@ -40,8 +40,8 @@ void dw_cursor_release(struct cursor *cursor)
 	*cursor = (struct cursor){ 0 };
 }
 
-static int fail_at(const struct cursor *cursor, const struct level *level, int errnum,
-		   dwarfs_error **err)
+static int fail_at(const struct cursor *cursor, const struct cursor_level *level,
+		   int errnum, dwarfs_error **err)
 {
 	char name[DWARFS_NAME_BUFFER_BYTES] = "";
 
@@ -55,7 +55,7 @@ static int fail_at(const struct cursor *cursor, const struct level *level, int e
 /* Close a level that is to be found again. */
 static int close_distant(struct cursor *cursor, size_t depth, dwarfs_error **err)
 {
-	struct level *level = &cursor->levels[depth];
+	struct cursor_level *level = &cursor->levels[depth];
 	int ret;
 
 	if (level->fd < 0)
@@ -69,7 +69,7 @@ static int close_distant(struct cursor *cursor, size_t depth, dwarfs_error **err
 /* Open a level inside the one above it, which is open. */
 static int open_level(struct cursor *cursor, size_t depth, dwarfs_error **err)
 {
-	struct level *level = &cursor->levels[depth];
+	struct cursor_level *level = &cursor->levels[depth];
 	char name[DWARFS_NAME_BUFFER_BYTES];
 	int ret;
 
@@ -89,7 +89,7 @@ static int open_level(struct cursor *cursor, size_t depth, dwarfs_error **err)
 static int climb(struct cursor *cursor, size_t from, size_t depth, dwarfs_error **err)
 {
 	for (; from > depth; from--) {
-		struct level *level = &cursor->levels[from];
+		struct cursor_level *level = &cursor->levels[from];
 		int fd = dw_create_open_parent(level->fd, &level[-1].identity);
 
 		if (fd < 0)
@@ -149,7 +149,7 @@ int dw_cursor_go(struct cursor *cursor, uint32_t dir, int *fd_out, dwarfs_error 
 	while (common < depth) {
 		common++;
 		cursor->levels[common] =
-			(struct level){ .dir = cursor->way[common], .fd = -1 };
+			(struct cursor_level){ .dir = cursor->way[common], .fd = -1 };
 		cursor->level_count = common + 1;
 		if ((ret = open_level(cursor, common, err)) < 0)
 			return ret;

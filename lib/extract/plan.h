@@ -76,7 +76,7 @@ int dw_plan_name(const struct plan *plan, dwarfs_entry entry,
 /* "target/a/b" for an entry, to be freed; NULL when memory is short. */
 char *dw_plan_path(const struct plan *plan, const char *target, dwarfs_entry entry);
 
-struct level {
+struct cursor_level {
 	uint32_t dir;
 	int fd;			       /* -1 when closed for now */
 	struct file_identity identity; /* once it was closed */
@@ -84,7 +84,7 @@ struct level {
 
 struct cursor {
 	const struct plan *plan;
-	struct level *levels; /* from the root down, by depth */
+	struct cursor_level *levels; /* from the root down, by depth */
 	size_t level_count, level_capacity;
 	size_t most_open; /* levels that stay open, in addition to the root */
 	uint32_t *way;	  /* scratch of dw_cursor_go() */

@@ -26,21 +26,21 @@
  */
 enum node_kind { NODE_INTEGER, NODE_OPTIONAL, NODE_STRING, NODE_LIST, NODE_STRUCT };
 
-struct node {
+struct freeze_node {
 	enum node_kind kind;
 	const struct freeze_type *type; /* NULL for the numbers that lists are made of */
 	uint32_t id;			/* in the parent */
 	uint64_t bits;
 	uint64_t offset; /* in bits from the start of the parent */
 	bool measured;	 /* widths can no longer change */
-	struct node *children;
+	struct freeze_node *children;
 	unsigned child_count;
 };
 
 struct freezer {
-	struct node nodes[MAX_NODES];
+	struct freeze_node nodes[MAX_NODES];
 	unsigned node_count;
-	struct node *root;
+	struct freeze_node *root;
 	uint64_t root_bytes;
 	uint64_t cursor; /* the next free byte */
 	bool grown;
@@ -52,9 +52,9 @@ struct freezer {
 
 /* -- the tree of layouts ------------------------------------------------------------- */
 
-static struct node *take_nodes(struct freezer *freezer, unsigned count)
+static struct freeze_node *take_nodes(struct freezer *freezer, unsigned count)
 {
-	struct node *nodes = freezer->nodes + freezer->node_count;
+	struct freeze_node *nodes = freezer->nodes + freezer->node_count;
 
 	if (freezer->node_count + count > MAX_NODES) {
 		freezer->is_broken = true;
@@ -64,10 +64,10 @@ static struct node *take_nodes(struct freezer *freezer, unsigned count)
 	return nodes;
 }
 
-static void plant(struct freezer *freezer, struct node *node, uint32_t id,
+static void plant(struct freezer *freezer, struct freeze_node *node, uint32_t id,
 		  const struct freeze_type *type);
 
-static void plant_member(struct freezer *freezer, struct node *node,
+static void plant_member(struct freezer *freezer, struct freeze_node *node,
 			 const struct freeze_member *member)
 {
 	if (!member->optional) {
@@ -82,7 +82,7 @@ static void plant_member(struct freezer *freezer, struct node *node,
 	plant(freezer, &node->children[1], OPTIONAL_VALUE, member->type);
 }
 
-static void plant(struct freezer *freezer, struct node *node, uint32_t id,
+static void plant(struct freezer *freezer, struct freeze_node *node, uint32_t id,
 		  const struct freeze_type *type)
 {
 	node->id = id;
@@ -128,7 +128,7 @@ static uint64_t load_number(const struct freeze_type *type, const uint8_t *value
 	return *(const bool *)value;
 }
 
-static void need(struct freezer *freezer, struct node *node, uint64_t bits)
+static void need(struct freezer *freezer, struct freeze_node *node, uint64_t bits)
 {
 	if (bits > node->bits) {
 		node->bits = bits;
@@ -137,20 +137,20 @@ static void need(struct freezer *freezer, struct node *node, uint64_t bits)
 }
 
 /* Assign the bit position *at to a child, and advance *at. */
-static void place_child(struct node *child, uint64_t *at)
+static void place_child(struct freeze_node *child, uint64_t *at)
 {
 	child->offset = *at;
 	*at += child->bits;
 }
 
-static void measure_number(struct freezer *freezer, struct node *child, uint64_t value,
-			   uint64_t *at)
+static void measure_number(struct freezer *freezer, struct freeze_node *child,
+			   uint64_t value, uint64_t *at)
 {
 	need(freezer, child, dw_bit_length(value));
 	place_child(child, at);
 }
 
-static uint64_t array_bytes(const struct node *item, size_t count)
+static uint64_t array_bytes(const struct freeze_node *item, size_t count)
 {
 	return (count * item->bits + 7) / 8;
 }
@@ -169,10 +169,10 @@ static uint64_t allocate(struct freezer *freezer, uint64_t base, uint64_t bytes,
 	return distance;
 }
 
-static void measure_value(struct freezer *freezer, struct node *node,
+static void measure_value(struct freezer *freezer, struct freeze_node *node,
 			  const uint8_t *value, uint64_t base);
 
-static void measure_string(struct freezer *freezer, struct node *node,
+static void measure_string(struct freezer *freezer, struct freeze_node *node,
 			   const struct span *string, uint64_t base)
 {
 	uint64_t at = 0;
@@ -185,10 +185,10 @@ static void measure_string(struct freezer *freezer, struct node *node,
 	need(freezer, node, at);
 }
 
-static void measure_list(struct freezer *freezer, struct node *node,
-			 const struct table *table, uint64_t base)
+static void measure_list(struct freezer *freezer, struct freeze_node *node,
+			 const struct freeze_table *table, uint64_t base)
 {
-	struct node *item = &node->children[2];
+	struct freeze_node *item = &node->children[2];
 	const struct freeze_type *type = node->type->item;
 	uint64_t at = 0, distance;
 
@@ -207,8 +207,8 @@ static void measure_list(struct freezer *freezer, struct node *node,
 	item->measured = type->plain;
 }
 
-static void measure_optional(struct freezer *freezer, struct node *node, bool present,
-			     const uint8_t *value, uint64_t base)
+static void measure_optional(struct freezer *freezer, struct freeze_node *node,
+			     bool present, const uint8_t *value, uint64_t base)
 {
 	uint64_t at = 0;
 
@@ -220,14 +220,14 @@ static void measure_optional(struct freezer *freezer, struct node *node, bool pr
 	need(freezer, node, at);
 }
 
-static void measure_struct(struct freezer *freezer, struct node *node,
+static void measure_struct(struct freezer *freezer, struct freeze_node *node,
 			   const uint8_t *value, uint64_t base)
 {
 	uint64_t at = 0;
 
 	for (unsigned i = 0; i < node->child_count; i++) {
 		const struct freeze_member *member = &node->type->members[i];
-		struct node *child = &node->children[i];
+		struct freeze_node *child = &node->children[i];
 
 		if (member->optional)
 			measure_optional(freezer, child,
@@ -248,7 +248,7 @@ static uint64_t width(const struct freezer *freezer, uint64_t value)
 }
 
 /* base: the byte that distances are relative to. */
-static void measure_value(struct freezer *freezer, struct node *node,
+static void measure_value(struct freezer *freezer, struct freeze_node *node,
 			  const uint8_t *value, uint64_t base)
 {
 	switch (node->kind) {
@@ -282,18 +282,19 @@ static void measure_all(struct freezer *freezer, const struct freeze_metadata *m
 /* -- write --------------------------------------------------------------------------- */
 
 /* A position in the data: its bit, and the byte that distances are relative to. */
-struct position {
+struct bit_position {
 	uint64_t bit;
 	uint64_t base;
 };
 
-static struct position position_of(struct position parent, const struct node *child)
+static struct bit_position position_of(struct bit_position parent,
+				       const struct freeze_node *child)
 {
-	return (struct position){ parent.bit + child->offset, parent.base };
+	return (struct bit_position){ parent.bit + child->offset, parent.base };
 }
 
-static void put_node_bits(struct freezer *freezer, struct position position,
-			  const struct node *node, uint64_t value)
+static void put_node_bits(struct freezer *freezer, struct bit_position position,
+			  const struct freeze_node *node, uint64_t value)
 {
 	uint64_t left = node->bits;
 	uint8_t *at = freezer->out + position.bit / 8;
@@ -314,8 +315,8 @@ static void put_node_bits(struct freezer *freezer, struct position position,
 	}
 }
 
-static void put_child(struct freezer *freezer, struct position parent,
-		      const struct node *child, uint64_t value)
+static void put_child(struct freezer *freezer, struct bit_position parent,
+		      const struct freeze_node *child, uint64_t value)
 {
 	put_node_bits(freezer, position_of(parent, child), child, value);
 }
@@ -331,11 +332,11 @@ static uint64_t append_aligned(struct freezer *freezer, uint64_t bytes, unsigned
 	return at;
 }
 
-static void put_value(struct freezer *freezer, const struct node *node,
-		      const uint8_t *value, struct position position);
+static void put_value(struct freezer *freezer, const struct freeze_node *node,
+		      const uint8_t *value, struct bit_position position);
 
-static void put_frozen_string(struct freezer *freezer, const struct node *node,
-			      const struct span *string, struct position position)
+static void put_frozen_string(struct freezer *freezer, const struct freeze_node *node,
+			      const struct span *string, struct bit_position position)
 {
 	uint64_t at;
 
@@ -349,10 +350,10 @@ static void put_frozen_string(struct freezer *freezer, const struct node *node,
 	put_child(freezer, position, &node->children[1], string->size);
 }
 
-static void put_list(struct freezer *freezer, const struct node *node,
-		     const struct table *table, struct position position)
+static void put_list(struct freezer *freezer, const struct freeze_node *node,
+		     const struct freeze_table *table, struct bit_position position)
 {
-	const struct node *item = &node->children[2];
+	const struct freeze_node *item = &node->children[2];
 	const struct freeze_type *type = node->type->item;
 	uint64_t bytes = array_bytes(item, table->count), base = position.base;
 
@@ -365,16 +366,16 @@ static void put_list(struct freezer *freezer, const struct node *node,
 		return;
 	for (size_t i = 0; i < table->count; i++)
 		put_value(freezer, item, (const uint8_t *)table->data + i * type->bytes,
-			  (struct position){ base * 8 + i * item->bits, base });
+			  (struct bit_position){ base * 8 + i * item->bits, base });
 }
 
-static void put_struct(struct freezer *freezer, const struct node *node,
-		       const uint8_t *value, struct position position)
+static void put_struct(struct freezer *freezer, const struct freeze_node *node,
+		       const uint8_t *value, struct bit_position position)
 {
 	for (unsigned i = 0; i < node->child_count; i++) {
 		const struct freeze_member *member = &node->type->members[i];
-		const struct node *child = &node->children[i];
-		struct position there = position_of(position, child);
+		const struct freeze_node *child = &node->children[i];
+		struct bit_position there = position_of(position, child);
 
 		if (!member->optional) {
 			put_value(freezer, child, value + member->at, there);
@@ -388,8 +389,8 @@ static void put_struct(struct freezer *freezer, const struct node *node,
 	}
 }
 
-static void put_value(struct freezer *freezer, const struct node *node,
-		      const uint8_t *value, struct position position)
+static void put_value(struct freezer *freezer, const struct freeze_node *node,
+		      const uint8_t *value, struct bit_position position)
 {
 	switch (node->kind) {
 	case NODE_INTEGER:
@@ -422,38 +423,38 @@ static int put_all(struct freezer *freezer, const struct freeze_metadata *metada
 	freezer->out_bytes = bytes;
 	freezer->cursor = freezer->root_bytes;
 	put_value(freezer, freezer->root, (const void *)metadata,
-		  (struct position){ 0, 0 });
+		  (struct bit_position){ 0, 0 });
 	out->size = (size_t)freezer->cursor + PADDING_BYTES;
 	return 0;
 }
 
 /* -- the schema ---------------------------------------------------------------------- */
 
-struct schema_field {
+struct written_field {
 	uint32_t id, layout;
 	uint64_t offset;
 };
 
-struct schema_layout {
+struct written_layout {
 	uint64_t bytes, bits;
 	unsigned first, count; /* of its fields */
 };
 
 /* Equal layouts are stored once. */
-struct schema {
-	struct schema_layout layouts[MAX_NODES];
-	struct schema_field fields[MAX_NODES];
+struct written_schema {
+	struct written_layout layouts[MAX_NODES];
+	struct written_field fields[MAX_NODES];
 	unsigned layout_count, field_count;
 };
 
-static bool same_layout(const struct schema *schema, const struct schema_layout *a,
-			const struct schema_layout *b)
+static bool same_layout(const struct written_schema *schema,
+			const struct written_layout *a, const struct written_layout *b)
 {
 	if (a->bytes != b->bytes || a->bits != b->bits || a->count != b->count)
 		return false;
 	for (unsigned i = 0; i < a->count; i++) {
-		const struct schema_field *x = &schema->fields[a->first + i];
-		const struct schema_field *y = &schema->fields[b->first + i];
+		const struct written_field *x = &schema->fields[a->first + i];
+		const struct written_field *y = &schema->fields[b->first + i];
 
 		if (x->id != y->id || x->layout != y->layout || x->offset != y->offset)
 			return false;
@@ -461,17 +462,18 @@ static bool same_layout(const struct schema *schema, const struct schema_layout 
 	return true;
 }
 
-static uint32_t save(struct schema *schema, const struct node *node, uint64_t bytes)
+static uint32_t save(struct written_schema *schema, const struct freeze_node *node,
+		     uint64_t bytes)
 {
-	struct schema_field fields[MAX_FIELDS];
-	struct schema_layout layout = { .bytes = bytes, .bits = node->bits };
+	struct written_field fields[MAX_FIELDS];
+	struct written_layout layout = { .bytes = bytes, .bits = node->bits };
 
 	for (unsigned i = 0; i < node->child_count; i++) {
-		const struct node *child = &node->children[i];
+		const struct freeze_node *child = &node->children[i];
 
 		if (child->bits == 0)
 			continue;
-		fields[layout.count++] = (struct schema_field){
+		fields[layout.count++] = (struct written_field){
 			.id = child->id,
 			.layout = save(schema, child, 0),
 			.offset = child->offset,
@@ -487,8 +489,8 @@ static uint32_t save(struct schema *schema, const struct node *node, uint64_t by
 	return schema->layout_count++;
 }
 
-static void put_layout(struct thrift_writer *writer, const struct schema *schema,
-		       const struct schema_layout *layout)
+static void put_layout(struct thrift_writer *writer, const struct written_schema *schema,
+		       const struct written_layout *layout)
 {
 	int32_t saved = dw_thrift_put_begin(writer, 0);
 
@@ -496,7 +498,7 @@ static void put_layout(struct thrift_writer *writer, const struct schema *schema
 	dw_thrift_put_int(writer, 2, THRIFT_I16, (int64_t)layout->bits);
 	dw_thrift_put_map(writer, 3, THRIFT_I16, THRIFT_STRUCT, layout->count);
 	for (unsigned i = 0; i < layout->count; i++) {
-		const struct schema_field *field = &schema->fields[layout->first + i];
+		const struct written_field *field = &schema->fields[layout->first + i];
 		int32_t saved_field;
 
 		dw_thrift_put_element_int(writer, field->id);
@@ -512,7 +514,7 @@ static void put_layout(struct thrift_writer *writer, const struct schema *schema
 static int put_schema(const struct freezer *freezer, struct buffer *out,
 		      dwarfs_error **err)
 {
-	auto_free struct schema *schema = dw_calloc(1, sizeof(*schema));
+	auto_free struct written_schema *schema = dw_calloc(1, sizeof(*schema));
 	struct thrift_writer writer;
 	uint32_t root;
 

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 
 /* A list; the type of its items is given where it is used. Borrowed. */
-struct table {
+struct freeze_table {
 	const void *data;
 	size_t count;
 };
@@ -52,7 +52,7 @@ struct freeze_options {
 struct freeze_string_table {
 	struct span buffer;
 	struct span symtab;
-	struct table index; /* uint32_t */
+	struct freeze_table index; /* uint32_t */
 	bool has_symtab;
 	bool packed_index;
 };
@@ -67,9 +67,9 @@ struct freeze_pair64 {
 };
 
 struct freeze_size_cache {
-	struct table size_lookup; /* struct freeze_pair64, ascending */
+	struct freeze_table size_lookup; /* struct freeze_pair64, ascending */
 	uint64_t min_chunk_count;
-	struct table allocated_lookup; /* struct freeze_pair64, ascending */
+	struct freeze_table allocated_lookup; /* struct freeze_pair64, ascending */
 };
 
 struct freeze_history_entry {
@@ -83,15 +83,15 @@ struct freeze_history_entry {
 
 /* All of the metadata. A member with a has_ member is optional. */
 struct freeze_metadata {
-	struct table chunks;	    /* struct freeze_chunk */
-	struct table directories;   /* struct freeze_directory */
-	struct table inodes;	    /* struct freeze_inode */
-	struct table chunk_table;   /* uint32_t */
-	struct table symlink_table; /* uint32_t */
-	struct table uids, gids;    /* uint32_t */
-	struct table modes;	    /* uint32_t */
-	struct table names;	    /* struct span */
-	struct table symlinks;	    /* struct span */
+	struct freeze_table chunks;	   /* struct freeze_chunk */
+	struct freeze_table directories;   /* struct freeze_directory */
+	struct freeze_table inodes;	   /* struct freeze_inode */
+	struct freeze_table chunk_table;   /* uint32_t */
+	struct freeze_table symlink_table; /* uint32_t */
+	struct freeze_table uids, gids;	   /* uint32_t */
+	struct freeze_table modes;	   /* uint32_t */
+	struct freeze_table names;	   /* struct span */
+	struct freeze_table symlinks;	   /* struct span */
 	uint64_t timestamp_base;
 	uint64_t total_fs_size;
 	uint32_t block_size;
@@ -115,24 +115,24 @@ struct freeze_metadata {
 	bool has_hole_block_index;
 	bool has_large_hole_size;
 	bool has_total_allocated_fs_size;
-	struct table devices; /* uint64_t */
+	struct freeze_table devices; /* uint64_t */
 	struct freeze_options options;
-	struct table dir_entries;	 /* struct freeze_entry */
-	struct table shared_files_table; /* uint32_t */
+	struct freeze_table dir_entries;	/* struct freeze_entry */
+	struct freeze_table shared_files_table; /* uint32_t */
 	uint64_t total_hardlink_size;
 	struct span dwarfs_version;
 	uint64_t create_timestamp;
 	struct freeze_string_table compact_names, compact_symlinks;
 	uint32_t preferred_path_separator;
 	uint32_t hole_block_index;
-	struct table features;	       /* struct span, ascending */
-	struct table category_names;   /* struct span */
-	struct table block_categories; /* uint32_t */
+	struct freeze_table features;	      /* struct span, ascending */
+	struct freeze_table category_names;   /* struct span */
+	struct freeze_table block_categories; /* uint32_t */
 	struct freeze_size_cache reg_file_size_cache;
-	struct table category_metadata_json;   /* struct span */
-	struct table block_category_metadata;  /* struct freeze_pair32, ascending */
-	struct table metadata_version_history; /* struct freeze_history_entry */
-	struct table large_hole_size;	       /* uint64_t */
+	struct freeze_table category_metadata_json;  /* struct span */
+	struct freeze_table block_category_metadata; /* struct freeze_pair32, ascending */
+	struct freeze_table metadata_version_history; /* struct freeze_history_entry */
+	struct freeze_table large_hole_size;	      /* uint64_t */
 	uint64_t total_allocated_fs_size;
 };
 

@@ -23,7 +23,7 @@
 	}
 #define LIST(of, aligned)                                                                \
 	{                                                                                \
-		.kind = KIND_LIST, .bytes = sizeof(struct table), .item = &(of),         \
+		.kind = KIND_LIST, .bytes = sizeof(struct freeze_table), .item = &(of),  \
 		.align = (aligned)                                                       \
 	}
 

@@ -35,7 +35,7 @@ struct symbols {
 	uint16_t start[257]; /* of symbols with this first byte */
 };
 
-struct candidate {
+struct symbol_candidate {
 	struct symbol symbol;
 	uint64_t gain;
 };
@@ -45,18 +45,18 @@ struct trainer {
 	uint64_t best_bytes;
 	uint32_t used[CODES];
 	uint32_t pairs[CODES][CODES];
-	struct candidate candidates[MAX_CANDIDATES];
+	struct symbol_candidate candidates[MAX_CANDIDATES];
 	size_t candidate_count;
 };
 
 /* The parse of one string: cost[i] is the smallest number of bytes from position i on. */
-struct parser {
+struct symbol_parser {
 	uint32_t *cost;
 	uint16_t *code;
 	size_t cost_room, code_room;
 };
 
-static void free_parser(struct parser *parser)
+static void free_parser(struct symbol_parser *parser)
 {
 	dw_free(parser->cost);
 	dw_free(parser->code);
@@ -106,7 +106,7 @@ static void index_symbols(struct symbols *table)
 }
 
 /* Find the parse with the fewest bytes; the longer symbol wins a tie. */
-static int parse_optimally(struct parser *parser, const struct symbols *table,
+static int parse_optimally(struct symbol_parser *parser, const struct symbols *table,
 			   struct span string, dwarfs_error **err)
 {
 	int ret;
@@ -165,7 +165,7 @@ static size_t sample_stride(const struct span *strings, size_t count)
 }
 
 /* Parse the sample: count symbols, pairs of symbols, and compressed bytes. */
-static int count_sample(struct trainer *trainer, struct parser *parser,
+static int count_sample(struct trainer *trainer, struct symbol_parser *parser,
 			const struct span *strings, size_t count, size_t stride,
 			uint64_t *bytes_out, dwarfs_error **err)
 {
@@ -202,7 +202,7 @@ static void propose(struct trainer *trainer, struct symbol symbol, uint64_t uses
 	if (gain <= symbol.length + 1u || trainer->candidate_count == MAX_CANDIDATES)
 		return;
 	trainer->candidates[trainer->candidate_count++] =
-		(struct candidate){ symbol, gain };
+		(struct symbol_candidate){ symbol, gain };
 }
 
 static void propose_all(struct trainer *trainer)
@@ -234,7 +234,7 @@ static void propose_all(struct trainer *trainer)
 
 static int compare_symbol_texts(const void *left, const void *right)
 {
-	const struct candidate *a = left, *b = right;
+	const struct symbol_candidate *a = left, *b = right;
 
 	if (a->symbol.length != b->symbol.length)
 		return a->symbol.length < b->symbol.length ? -1 : 1;
@@ -243,7 +243,7 @@ static int compare_symbol_texts(const void *left, const void *right)
 
 static int compare_gains(const void *left, const void *right)
 {
-	const struct candidate *a = left, *b = right;
+	const struct symbol_candidate *a = left, *b = right;
 
 	if (a->gain != b->gain)
 		return a->gain > b->gain ? -1 : 1;
@@ -253,7 +253,7 @@ static int compare_gains(const void *left, const void *right)
 /* The next table: the candidates that save most, without duplicates. */
 static void choose_symbols(struct trainer *trainer)
 {
-	struct candidate *list = trainer->candidates;
+	struct symbol_candidate *list = trainer->candidates;
 	size_t kept = 0;
 
 	qsort(list, trainer->candidate_count, sizeof(list[0]), compare_symbol_texts);
@@ -302,7 +302,7 @@ static void keep_best(struct trainer *trainer, uint64_t bytes)
 	trainer->best = trainer->table;
 }
 
-static int train(struct trainer *trainer, struct parser *parser,
+static int train(struct trainer *trainer, struct symbol_parser *parser,
 		 const struct span *strings, size_t count, dwarfs_error **err)
 {
 	size_t stride = sample_stride(strings, count);
@@ -363,8 +363,8 @@ static int put_table(const struct symbols *table, uint8_t *code_of, struct buffe
 }
 
 static int encode_string(const struct symbols *table, const uint8_t *code_of,
-			 struct parser *parser, struct span string, struct buffer *out,
-			 dwarfs_error **err)
+			 struct symbol_parser *parser, struct span string,
+			 struct buffer *out, dwarfs_error **err)
 {
 	int ret;
 
@@ -389,7 +389,7 @@ int dw_fsst_encode(const struct span *strings, size_t count, struct buffer *symt
 		   struct buffer *out, uint32_t *lengths, dwarfs_error **err)
 {
 	auto_free struct trainer *trainer = dw_calloc(1, sizeof(*trainer));
-	auto_parser struct parser parser = { 0 };
+	auto_parser struct symbol_parser parser = { 0 };
 	uint8_t code_of[DW_FSST_MAX_SYMBOLS];
 	int ret;
 

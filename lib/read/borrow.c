@@ -21,7 +21,7 @@
 
 static const uint8_t zeros[ZERO_BYTES];
 
-struct part {
+struct borrowed_part {
 	const uint8_t *data;
 	size_t bytes;
 	struct cached cached; /* pinned in the cache, or */
@@ -31,13 +31,13 @@ struct part {
 struct dwarfs_borrowed {
 	dwarfs_image *image;
 	size_t count, room, bytes;
-	struct part *parts;
+	struct borrowed_part *parts;
 	uint8_t *area; /* AREA_BYTES zeros, or NULL */
 };
 
 DW_DEFINE_AUTO(borrowed, dwarfs_borrowed *, dwarfs_borrowed_free)
 
-static int add_borrowed_part(dwarfs_borrowed *borrowed, struct part part,
+static int add_borrowed_part(dwarfs_borrowed *borrowed, struct borrowed_part part,
 			     dwarfs_error **err)
 {
 	int ret;
@@ -63,8 +63,8 @@ static int add_zeros(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err
 	if (is_large && !borrowed->area && !(borrowed->area = dw_pages_new(AREA_BYTES)))
 		return dw_fail_nomem(err);
 	while (bytes > 0 && ret == 0) {
-		struct part part = { is_large ? borrowed->area : zeros,
-				     bytes < most ? bytes : most };
+		struct borrowed_part part = { is_large ? borrowed->area : zeros,
+					      bytes < most ? bytes : most };
 
 		ret = add_borrowed_part(borrowed, part, err);
 		bytes -= part.bytes;
@@ -72,10 +72,11 @@ static int add_zeros(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err
 	return ret;
 }
 
-static int add_data(dwarfs_borrowed *borrowed, uint32_t inode, const struct chunk *chunk,
-		    uint64_t skip, size_t bytes, dwarfs_error **err)
+static int add_data(dwarfs_borrowed *borrowed, uint32_t inode,
+		    const struct file_chunk *chunk, uint64_t skip, size_t bytes,
+		    dwarfs_error **err)
 {
-	struct part part = { 0 };
+	struct borrowed_part part = { 0 };
 	int ret = dw_chunk_get(borrowed->image, inode, chunk, skip, bytes, &part.cached,
 			       err);
 
@@ -122,7 +123,7 @@ int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 	    0)
 		return ret;
 	while (borrowed->bytes < bytes && cursor.index < file->range.end) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		size_t before = borrowed->bytes, part = bytes - before;
 
 		if ((ret = dw_view_chunk(view, cursor.index, &chunk, err)) < 0)
@@ -176,7 +177,7 @@ void dwarfs_borrowed_free(dwarfs_borrowed *borrowed)
 	if (!borrowed)
 		return;
 	for (size_t i = 0; i < borrowed->count; i++) {
-		struct part *part = &borrowed->parts[i];
+		struct borrowed_part *part = &borrowed->parts[i];
 
 		if (part->cached.data)
 			dw_cache_put(borrowed->image, &part->cached);

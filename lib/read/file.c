@@ -22,9 +22,9 @@
  */
 #include "read/file.h"
 
-int dw_chunk_get(const dwarfs_image *image, uint32_t inode, const struct chunk *chunk,
-		 uint64_t skip, size_t size, struct cached *cached_out,
-		 dwarfs_error **err)
+int dw_chunk_get(const dwarfs_image *image, uint32_t inode,
+		 const struct file_chunk *chunk, uint64_t skip, size_t size,
+		 struct cached *cached_out, dwarfs_error **err)
 {
 	struct range range = { chunk->offset + skip, size };
 
@@ -39,8 +39,8 @@ int dw_chunk_get(const dwarfs_image *image, uint32_t inode, const struct chunk *
 
 /* Copy from one chunk; size is within it. */
 static int read_chunk(const dwarfs_image *image, uint32_t inode,
-		      const struct chunk *chunk, uint64_t skip, uint8_t *out, size_t size,
-		      dwarfs_error **err)
+		      const struct file_chunk *chunk, uint64_t skip, uint8_t *out,
+		      size_t size, dwarfs_error **err)
 {
 	struct cached cached;
 	int ret;
@@ -72,7 +72,7 @@ static int read_range(const dwarfs_image *image, uint32_t inode, struct chunk_ra
 	if (ret < 0)
 		return ret;
 	while (done < bytes && cursor.index < range.end) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		uint64_t left;
 		size_t part;
 
@@ -206,7 +206,7 @@ int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index, int64_t *block_ou
 	if (!file || !block_out || !offset_out || !bytes_out)
 		return dw_fail_null(err, "file, block_out, offset_out and bytes_out");
 
-	struct chunk chunk;
+	struct file_chunk chunk;
 	int ret;
 
 	if (index >= dwarfs_file_chunk_count(file))
@@ -234,7 +234,7 @@ static int seek(const dwarfs_file *file, uint64_t offset, bool want_hole,
 	if (ret < 0)
 		return ret;
 	for (; cursor.index < file->range.end; cursor.index++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 
 		if ((ret = dw_view_chunk(view, cursor.index, &chunk, err)) < 0)
 			return ret;

@@ -19,8 +19,8 @@ struct dwarfs_file {
 
 /* Get bytes of a chunk that is not a hole from the cache, as dw_cache_get() does; size
  * is within the chunk. Release with dw_cache_put(). */
-int dw_chunk_get(const dwarfs_image *image, uint32_t inode, const struct chunk *chunk,
-		 uint64_t skip, size_t size, struct cached *cached_out,
-		 dwarfs_error **err);
+int dw_chunk_get(const dwarfs_image *image, uint32_t inode,
+		 const struct file_chunk *chunk, uint64_t skip, size_t size,
+		 struct cached *cached_out, dwarfs_error **err);
 
 #endif

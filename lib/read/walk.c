@@ -231,7 +231,7 @@ static int find_data_start(const struct view *view, uint32_t inode,
 	if (range.end - range.first > CHUNKS_TO_LOOK_AT)
 		range.end = range.first + CHUNKS_TO_LOOK_AT;
 	for (uint64_t i = range.first; i < range.end; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 
 		if ((ret = dw_view_chunk(view, i, &chunk, err)) < 0)
 			return ret;

@@ -14,7 +14,7 @@
 #include "format/freeze.h"
 
 #define TABLE(array)                                                                     \
-	(struct table)                                                                   \
+	(struct freeze_table)                                                            \
 	{                                                                                \
 		(array), sizeof(array) / sizeof((array)[0])                              \
 	}

@@ -64,7 +64,7 @@ static void pack(struct tree *tree)
 		tree->directories[i].first_entry -= tree->directories[i - 1].first_entry;
 	metadata->options.packed_chunk_table = true;
 	metadata->options.packed_directories = true;
-	metadata->names = (struct table){ 0 };
+	metadata->names = (struct freeze_table){ 0 };
 	metadata->has_compact_names = true;
 	metadata->compact_names = (struct freeze_string_table){
 		.buffer = { (const uint8_t *)tree->text, strlen(tree->text) },

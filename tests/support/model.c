@@ -41,13 +41,13 @@ static void pack(struct model *model)
 	for (int i = 0; i < 3; i++)
 		model->directories[i].parent_entry = model->directories[i].self_entry = 0;
 	model->shared[0] = model->shared[1] = 0; /* two more than none */
-	metadata->shared_files_table = (struct table)TABLE(model->shared, 2);
+	metadata->shared_files_table = (struct freeze_table)TABLE(model->shared, 2);
 	metadata->options.packed_chunk_table = true;
 	metadata->options.packed_directories = true;
 	metadata->options.packed_shared_files_table = true;
 	for (int i = 0; i <= FILES; i++)
 		model->lengths[i] = (uint32_t)model->names[i].size;
-	metadata->names = (struct table){ 0 };
+	metadata->names = (struct freeze_table){ 0 };
 	metadata->has_compact_names = true;
 	metadata->compact_names = (struct freeze_string_table){
 		.buffer = { (const uint8_t *)model->text, strlen(model->text) },

@@ -134,7 +134,7 @@ static int write_borrowed(struct export_run *run, const dwarfs_borrowed *borrowe
 /* -- piece by piece ------------------------------------------------------------------ */
 
 /* How far a file has been written. */
-struct stream {
+struct content_stream {
 	struct export_run *run;
 	const struct export_contents *contents;
 	uint64_t next;
@@ -146,7 +146,7 @@ struct stream {
 /* Returned after a failure that stream->code has. */
 #define NO_MORE DWARFS_ERR_CANCELLED
 
-static int fail_too_long(const struct stream *stream, dwarfs_error **err)
+static int fail_too_long(const struct content_stream *stream, dwarfs_error **err)
 {
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
 		       "the contents continue after the end of the file, at %" PRIu64,
@@ -156,7 +156,7 @@ static int fail_too_long(const struct stream *stream, dwarfs_error **err)
 static int export_piece(dwarfs_inode inode, const void *data, size_t bytes,
 			uint64_t offset, dwarfs_error **err, void *user)
 {
-	struct stream *stream = user;
+	struct content_stream *stream = user;
 
 	if (bytes == 0)
 		return 0;
@@ -171,7 +171,7 @@ static int export_piece(dwarfs_inode inode, const void *data, size_t bytes,
 }
 
 /* What is left of it up to an end, all of which is data. */
-static int read_data(struct stream *stream, uint64_t end, dwarfs_error **err)
+static int read_data(struct content_stream *stream, uint64_t end, dwarfs_error **err)
 {
 	while (stream->next < end) {
 		DW_AUTO(contents_borrowed) dwarfs_borrowed *borrowed = NULL;
@@ -193,7 +193,7 @@ static int read_data(struct stream *stream, uint64_t end, dwarfs_error **err)
 	return 0;
 }
 
-static int write_hole(struct stream *stream, uint64_t end)
+static int write_hole(struct content_stream *stream, uint64_t end)
 {
 	stream->code =
 		dw_export_data(stream->run, NULL, end - stream->next, &stream->error);
@@ -202,7 +202,7 @@ static int write_hole(struct stream *stream, uint64_t end)
 }
 
 /* Write the rest of a file whose pieces were out of order: data and holes alternately. */
-static int read_rest(struct stream *stream, dwarfs_error **err)
+static int read_rest(struct content_stream *stream, dwarfs_error **err)
 {
 	const struct export_contents *contents = stream->contents;
 	int ret = 0;
@@ -227,7 +227,7 @@ static int read_rest(struct stream *stream, dwarfs_error **err)
 static int write_stream(struct export_run *run, const struct export_contents *contents,
 			bool *is_cut_out, dwarfs_error **err)
 {
-	struct stream stream = { .run = run, .contents = contents };
+	struct content_stream stream = { .run = run, .contents = contents };
 	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
 	int ret = 0;
 

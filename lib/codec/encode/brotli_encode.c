@@ -68,7 +68,7 @@ static void heap_free(struct heap *heap)
 		heap_give_back(heap, heap->first + 1);
 }
 
-struct packer {
+struct brotli_packer {
 	uint32_t quality, window;
 	size_t block_bytes;
 };
@@ -90,7 +90,7 @@ static uint32_t brotli_window(const struct codec_spec *spec, size_t block_bytes)
 static int brotli_open_packer(const struct codec_spec *spec, size_t block_bytes,
 			      void **state_out, dwarfs_error **err)
 {
-	struct packer *packer = dw_calloc(1, sizeof(*packer));
+	struct brotli_packer *packer = dw_calloc(1, sizeof(*packer));
 
 	if (!packer)
 		return dw_fail_nomem(err);
@@ -101,7 +101,7 @@ static int brotli_open_packer(const struct codec_spec *spec, size_t block_bytes,
 }
 
 /* Appends to out; its size becomes 0 if there is not enough space. */
-static int brotli_encode(BrotliEncoderState *encoder, const struct packer *packer,
+static int brotli_encode(BrotliEncoderState *encoder, const struct brotli_packer *packer,
 			 struct span in, size_t room, struct buffer *out,
 			 struct codec_watch *watch, dwarfs_error **err)
 {
@@ -140,8 +140,9 @@ static int brotli_encode(BrotliEncoderState *encoder, const struct packer *packe
 }
 
 /* All memory of the encoder is on this heap, so nothing leaks. */
-static int encode_on(struct heap *heap, const struct packer *packer, struct span in,
-		     struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
+static int encode_on(struct heap *heap, const struct brotli_packer *packer,
+		     struct span in, struct buffer *out, struct codec_watch *watch,
+		     dwarfs_error **err)
 {
 	BrotliEncoderState *encoder;
 

@@ -30,7 +30,7 @@
 
 #define SLICE_SAMPLES 4096 /* of all channels together */
 
-struct packer {
+struct flac_packer {
 	struct codec_samples layout;
 	unsigned level;
 	bool exhaustive;
@@ -108,7 +108,7 @@ static FLAC__StreamEncoderWriteStatus on_packed(const FLAC__StreamEncoder *encod
 		       : FLAC__STREAM_ENCODER_WRITE_STATUS_OK;
 }
 
-static bool set_up_encoder(FLAC__StreamEncoder *encoder, const struct packer *packer,
+static bool set_up_encoder(FLAC__StreamEncoder *encoder, const struct flac_packer *packer,
 			   size_t frames)
 {
 	return FLAC__stream_encoder_set_streamable_subset(encoder, false) &&
@@ -134,7 +134,7 @@ static int fail_encoder(const FLAC__StreamEncoder *encoder, const struct sink *s
 }
 
 /* Frame by frame; *fits_out: whether everything could be represented, and fits. */
-static int flac_encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
+static int flac_encode(FLAC__StreamEncoder *encoder, const struct flac_packer *packer,
 		       struct span in, struct sink *sink, bool *fits_out,
 		       struct codec_watch *watch, dwarfs_error **err)
 {
@@ -183,7 +183,7 @@ static int put_flac_header(const struct codec_samples *layout, size_t size,
 static int flac_pack(void *state, struct span in, struct buffer *out,
 		     struct codec_watch *watch, dwarfs_error **err)
 {
-	struct packer *packer = state;
+	struct flac_packer *packer = state;
 	size_t frame_bytes =
 		(size_t)packer->layout.channels * packer->layout.bytes_per_sample;
 	struct sink sink = { .out = out, .room = in.size };
@@ -219,7 +219,7 @@ static int flac_pack(void *state, struct span in, struct buffer *out,
 static int flac_open_packer(const struct codec_spec *spec, size_t block_bytes,
 			    void **state_out, dwarfs_error **err)
 {
-	struct packer *packer;
+	struct flac_packer *packer;
 
 	if (spec->samples.bits_per_sample > MAX_PACKED_BITS)
 		return dw_fail(err, DWARFS_ERR_INVALID,

@@ -25,7 +25,7 @@
 #define HC_SLICE_BYTES	 ((size_t)256 << 10)
 #define HC_SCRATCH_BYTES LZ4_COMPRESSBOUND(HC_SLICE_BYTES)
 
-struct packer {
+struct lz4_packer {
 	int level;
 	_Alignas(max_align_t) uint8_t tables[]; /* of lz4hc, followed by a packed slice */
 };
@@ -35,7 +35,7 @@ struct packer {
 static int open_compressor(size_t table_bytes, int level, void **state_out,
 			   dwarfs_error **err)
 {
-	struct packer *packer = dw_malloc(sizeof(*packer) + table_bytes);
+	struct lz4_packer *packer = dw_malloc(sizeof(*packer) + table_bytes);
 
 	if (!packer)
 		return dw_fail_nomem(err);
@@ -85,7 +85,7 @@ static void end_lz4_block(struct buffer *out, int got)
 static int pack_fast(void *state, struct span in, struct buffer *out,
 		     struct codec_watch *watch, dwarfs_error **err)
 {
-	struct packer *packer = state;
+	struct lz4_packer *packer = state;
 	int room, ret = begin_lz4_block(in, out, &room, err);
 
 	if (ret < 0)
@@ -188,7 +188,7 @@ static bool join_slices(struct joined *joined, struct span packed,
 static int pack_hc(void *state, struct span in, struct buffer *out,
 		   struct codec_watch *watch, dwarfs_error **err)
 {
-	struct packer *packer = state;
+	struct lz4_packer *packer = state;
 	uint8_t *scratch = packer->tables + LZ4_sizeofStateHC();
 	struct joined joined = { .literals = in.data };
 	LZ4_streamHC_t *stream;
@@ -224,12 +224,13 @@ static int pack_hc(void *state, struct span in, struct buffer *out,
 
 static uint64_t memory_fast(const struct codec_spec *spec, size_t block_bytes)
 {
-	return sizeof(struct packer) + (uint64_t)LZ4_sizeofState();
+	return sizeof(struct lz4_packer) + (uint64_t)LZ4_sizeofState();
 }
 
 static uint64_t memory_hc(const struct codec_spec *spec, size_t block_bytes)
 {
-	return sizeof(struct packer) + (uint64_t)LZ4_sizeofStateHC() + HC_SCRATCH_BYTES;
+	return sizeof(struct lz4_packer) + (uint64_t)LZ4_sizeofStateHC() +
+	       HC_SCRATCH_BYTES;
 }
 
 static const struct codec_option hc_options[] = {

@@ -118,7 +118,7 @@ static bool is_usual(struct contexts contexts)
 	       contexts.pb == usual.pb;
 }
 
-struct choice {
+struct lzma_choice {
 	struct contexts contexts;
 	unsigned distance; /* of differences; 0: none */
 	uint32_t nice_len; /* only where there are long matches */
@@ -133,8 +133,8 @@ static void set_fast_options(lzma_options_lzma *options)
 
 /* Make those contexts of the list that are better than the choice the choice. */
 static int try_contexts(const struct lzma_probe *probe, struct span sample,
-			const struct contexts *list, size_t count, struct choice *best,
-			dwarfs_error **err)
+			const struct contexts *list, size_t count,
+			struct lzma_choice *best, dwarfs_error **err)
 {
 	lzma_options_lzma options;
 	int ret;
@@ -160,10 +160,10 @@ static int try_contexts(const struct lzma_probe *probe, struct span sample,
 
 /* Data with an alignment is not text: what is for text is not tried with it. */
 static int choose_contexts(const struct lzma_probe *probe, struct span sample,
-			   struct choice *choice_out, uint64_t *usual_bytes_out,
+			   struct lzma_choice *choice_out, uint64_t *usual_bytes_out,
 			   dwarfs_error **err)
 {
-	struct choice best = { usual, .bytes = UINT64_MAX };
+	struct lzma_choice best = { usual, .bytes = UINT64_MAX };
 	uint64_t usual_bytes;
 	int ret = try_contexts(probe, sample, &usual, 1, &best, err);
 
@@ -179,7 +179,7 @@ static int choose_contexts(const struct lzma_probe *probe, struct span sample,
 	if (ret < 0)
 		return ret;
 	if ((double)best.bytes >= (double)usual_bytes * GAIN)
-		best = (struct choice){ usual, .bytes = usual_bytes };
+		best = (struct lzma_choice){ usual, .bytes = usual_bytes };
 	*choice_out = best;
 	*usual_bytes_out = usual_bytes;
 	return 0;
@@ -211,7 +211,7 @@ static void set_good_options(lzma_options_lzma *options)
 	options->dict_size = (uint32_t)GOOD_BYTES;
 }
 
-static int count_choice(const struct lzma_probe *probe, struct choice *choice,
+static int count_choice(const struct lzma_probe *probe, struct lzma_choice *choice,
 			const struct ranges *ranges, uint64_t limit, dwarfs_error **err)
 {
 	lzma_options_lzma options;
@@ -231,9 +231,9 @@ static int count_choice(const struct lzma_probe *probe, struct choice *choice,
 }
 
 /* Make another choice the best if it is smaller by the factor. */
-static int keep_better(const struct lzma_probe *probe, struct choice *best,
-		       struct choice other, double factor, const struct ranges *ranges,
-		       dwarfs_error **err)
+static int keep_better(const struct lzma_probe *probe, struct lzma_choice *best,
+		       struct lzma_choice other, double factor,
+		       const struct ranges *ranges, dwarfs_error **err)
 {
 	int ret = count_choice(probe, &other, ranges, best->bytes, err);
 
@@ -244,7 +244,7 @@ static int keep_better(const struct lzma_probe *probe, struct choice *best,
 
 /* Slow packing decides where fast packing shows no clear difference. */
 static int compare_well(const struct lzma_probe *probe, struct span sample,
-			struct choice differences, struct choice *choice,
+			struct lzma_choice differences, struct lzma_choice *choice,
 			dwarfs_error **err)
 {
 	const struct ranges all = { { sample }, 1 };
@@ -258,10 +258,12 @@ static int compare_well(const struct lzma_probe *probe, struct span sample,
 
 /* Make differences the choice if they are better. */
 static int choose_differences(const struct lzma_probe *probe, struct span sample,
-			      lzma_mode mode, struct choice *choice, dwarfs_error **err)
+			      lzma_mode mode, struct lzma_choice *choice,
+			      dwarfs_error **err)
 {
-	struct choice best = { usual, dw_similar_distance(sample), .bytes = UINT64_MAX };
-	struct choice other;
+	struct lzma_choice best = { usual, dw_similar_distance(sample),
+				    .bytes = UINT64_MAX };
+	struct lzma_choice other;
 	double ratio;
 	int ret;
 
@@ -287,19 +289,19 @@ static int choose_differences(const struct lzma_probe *probe, struct span sample
 /* Where short matches are much better with the usual contexts, they are so in the whole block, too:
  * then the rest is chosen for them. */
 static int choose_for_long_matches(const struct lzma_probe *probe, struct span block,
-				   uint32_t full_nice_len, struct choice *choice,
+				   uint32_t full_nice_len, struct lzma_choice *choice,
 				   dwarfs_error **err)
 {
 	const struct ranges ranges = ranges_of(block);
 	const bool is_plain = is_usual(choice->contexts) && choice->distance == 0;
-	struct choice best = { usual, .nice_len = full_nice_len };
+	struct lzma_choice best = { usual, .nice_len = full_nice_len };
 	int ret = 0;
 
 	if (full_nice_len > SHORT_NICE || !is_plain)
 		ret = count_choice(probe, &best, &ranges, UINT64_MAX, err);
 	if (ret == 0 && full_nice_len > SHORT_NICE)
 		ret = keep_better(probe, &best,
-				  (struct choice){ usual, .nice_len = SHORT_NICE },
+				  (struct lzma_choice){ usual, .nice_len = SHORT_NICE },
 				  NICE_GAIN, &ranges, err);
 	if (ret == 0 && !is_plain) {
 		choice->nice_len = best.nice_len;
@@ -313,7 +315,7 @@ int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span
 		  uint32_t full_nice_len, lzma_options_lzma *options,
 		  uint32_t *distance_out, dwarfs_error **err)
 {
-	struct choice choice = { usual };
+	struct lzma_choice choice = { usual };
 	uint64_t usual_bytes = 0;
 	int ret = 0;
 

@@ -47,7 +47,7 @@ struct attempt {
 	lzma_filter delta[3]; /* with a delta filter first, unless its distance is 0 */
 };
 
-struct packer {
+struct lzma_packer {
 	struct attempt best;
 	struct attempt probe; /* of a sample */
 	struct attempt whole; /* of all, with best's stream; not used if best is fast */
@@ -134,7 +134,7 @@ static uint64_t set_whole(struct attempt *whole, const struct attempt *best, int
 
 void dw_lzma_close(void *state)
 {
-	struct packer *packer = state;
+	struct lzma_packer *packer = state;
 
 	lzma_end(&packer->best.stream);
 	lzma_end(&packer->probe.stream);
@@ -146,7 +146,7 @@ void dw_lzma_close(void *state)
 int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state_out,
 		 dwarfs_error **err)
 {
-	struct packer *packer = dw_calloc(1, sizeof(*packer));
+	struct lzma_packer *packer = dw_calloc(1, sizeof(*packer));
 
 	if (!packer)
 		return dw_fail_nomem(err);
@@ -192,7 +192,7 @@ static int feed_stream(lzma_stream *stream, struct span all, size_t from, size_t
 	return 0;
 }
 
-static int pack_whole(const struct packer *packer, lzma_stream *stream,
+static int pack_whole(const struct lzma_packer *packer, lzma_stream *stream,
 		      const lzma_filter *filters, struct span in, size_t room,
 		      struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
 {
@@ -212,7 +212,7 @@ static int pack_whole(const struct packer *packer, lzma_stream *stream,
 /* -- several Blocks ------------------------------------------------------------------ */
 
 /* A stream that is being assembled. */
-struct parts {
+struct stream_parts {
 	lzma_stream *stream;
 	const lzma_filter *filters;
 	struct codec_watch *watch;
@@ -223,7 +223,7 @@ struct parts {
 };
 
 /* Append one Block; its header is written last, when its sizes are known. */
-static int pack_part(struct parts *parts, struct span in, size_t from, size_t upto,
+static int pack_part(struct stream_parts *parts, struct span in, size_t from, size_t upto,
 		     lzma_ret *coded_out, dwarfs_error **err)
 {
 	lzma_stream *stream = parts->stream;
@@ -263,7 +263,7 @@ static int pack_part(struct parts *parts, struct span in, size_t from, size_t up
 	return 0;
 }
 
-static lzma_ret end_parts(struct parts *parts)
+static lzma_ret end_parts(struct stream_parts *parts)
 {
 	lzma_stream_flags flags = {
 		.version = 0,
@@ -283,7 +283,7 @@ static lzma_ret end_parts(struct parts *parts)
 	return coded;
 }
 
-static int pack_each(struct parts *parts, struct span in, size_t part_bytes,
+static int pack_each(struct stream_parts *parts, struct span in, size_t part_bytes,
 		     struct buffer *out, dwarfs_error **err)
 {
 	lzma_stream_flags flags = { .version = 0, .check = parts->check };
@@ -305,11 +305,11 @@ static int pack_each(struct parts *parts, struct span in, size_t part_bytes,
 	return dw_lzma_result(coded, err);
 }
 
-static int pack_parts(const struct packer *packer, lzma_stream *stream,
+static int pack_parts(const struct lzma_packer *packer, lzma_stream *stream,
 		      const lzma_filter *filters, struct span in, size_t room,
 		      struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
 {
-	struct parts parts = {
+	struct stream_parts parts = {
 		.stream = stream,
 		.filters = filters,
 		.watch = watch,
@@ -330,7 +330,7 @@ static int pack_parts(const struct packer *packer, lzma_stream *stream,
 }
 
 /* Pack into at most room bytes of out; its size stays 0 if that is too small. */
-static int pack_filtered(const struct packer *packer, lzma_stream *stream,
+static int pack_filtered(const struct lzma_packer *packer, lzma_stream *stream,
 			 const lzma_filter *filters, struct span in, size_t room,
 			 struct buffer *out, struct codec_watch *watch,
 			 dwarfs_error **err)
@@ -346,7 +346,7 @@ static int pack_filtered(const struct packer *packer, lzma_stream *stream,
 /* -- with and without a filter ------------------------------------------------------- */
 
 /* Pack both ways and keep the smaller result; that without filter if they are equal. */
-static int pack_both(struct packer *packer, struct attempt *attempt, struct span in,
+static int pack_both(struct lzma_packer *packer, struct attempt *attempt, struct span in,
 		     struct buffer *out, bool *branch_out, struct codec_watch *watch,
 		     dwarfs_error **err)
 {
@@ -372,7 +372,7 @@ static int pack_both(struct packer *packer, struct attempt *attempt, struct span
 	return 0;
 }
 
-static struct span sample_or_all(const struct packer *packer, struct span in)
+static struct span sample_or_all(const struct lzma_packer *packer, struct span in)
 {
 	return in.size <= SMALL_BYTES ? in : dw_buffer_span(&packer->sample);
 }
@@ -402,7 +402,7 @@ static lzma_vli likely_machine(struct span in)
 }
 
 /* Whether a filter may help with a block, and which one. */
-static void choose_branch(struct packer *packer, struct span in, bool *try_out)
+static void choose_branch(struct lzma_packer *packer, struct span in, bool *try_out)
 {
 	lzma_vli filter = (lzma_vli)packer->bcj;
 
@@ -417,7 +417,7 @@ static void choose_branch(struct packer *packer, struct span in, bool *try_out)
 }
 
 /* Take the sample that is needed, and adapt the options to it. */
-static int adapt_to_sample(struct packer *packer, struct span in,
+static int adapt_to_sample(struct lzma_packer *packer, struct span in,
 			   struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct lzma_probe probe = { &packer->probe.stream, &packer->other, watch };
@@ -437,7 +437,7 @@ static int adapt_to_sample(struct packer *packer, struct span in,
 }
 
 /* Whether the filter that helps with the sample helps with the whole block. */
-static int try_whole(struct packer *packer, struct span in, bool *branch_out,
+static int try_whole(struct lzma_packer *packer, struct span in, bool *branch_out,
 		     struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct lzma_probe probe = { &packer->best.stream, &packer->other, watch };
@@ -455,7 +455,7 @@ static int try_whole(struct packer *packer, struct span in, bool *branch_out,
 int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 		 struct codec_watch *watch, dwarfs_error **err)
 {
-	struct packer *packer = state;
+	struct lzma_packer *packer = state;
 	struct attempt *best = &packer->best;
 	bool try_branch, branch = false;
 	int ret = adapt_to_sample(packer, in, watch, err);
@@ -509,7 +509,7 @@ uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
 	before = set_whole(&whole, &attempt, spec->bcj);
 	if (bytes < before)
 		bytes = before;
-	return sizeof(struct packer) + STREAM_BYTES + bytes +
+	return sizeof(struct lzma_packer) + STREAM_BYTES + bytes +
 	       memory_of_attempts(spec, attempt.options.mode, block_bytes);
 }
 

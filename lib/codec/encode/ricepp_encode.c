@@ -13,7 +13,7 @@
 #define HEADER_BYTES  32 /* more than size, thrift struct and first samples need */
 #define SLICE_WORDS   ((size_t)1 << 20) /* between checks of the stop flag */
 
-struct packer {
+struct ricepp_packer {
 	struct rice_header header;
 };
 
@@ -225,7 +225,7 @@ static int put_ricepp_header(const struct rice_header *header, size_t size,
 static int ricepp_pack(void *state, struct span in, struct buffer *out,
 		       struct codec_watch *watch, dwarfs_error **err)
 {
-	const struct packer *packer = state;
+	const struct ricepp_packer *packer = state;
 	struct encoder encoder = { .header = packer->header, .data = in.data };
 	bool fits = false;
 	int ret;
@@ -248,7 +248,7 @@ static int ricepp_pack(void *state, struct span in, struct buffer *out,
 static int ricepp_open_packer(const struct codec_spec *spec, size_t block_bytes,
 			      void **state_out, dwarfs_error **err)
 {
-	struct packer *packer = dw_calloc(1, sizeof(*packer));
+	struct ricepp_packer *packer = dw_calloc(1, sizeof(*packer));
 
 	if (!packer)
 		return dw_fail_nomem(err);
@@ -266,7 +266,7 @@ static int ricepp_open_packer(const struct codec_spec *spec, size_t block_bytes,
 
 static uint64_t ricepp_memory(const struct codec_spec *spec, size_t block_bytes)
 {
-	return sizeof(struct packer);
+	return sizeof(struct ricepp_packer);
 }
 
 static const struct codec_option options[] = {

@@ -47,7 +47,7 @@ static int add_file_chunks(struct pieces *pieces, const dwarfs_image *image,
 	int ret;
 
 	for (uint64_t i = range.first; i < range.end; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		struct piece piece = { .at = at, .block = NO_BLOCK, .file = file };
 
 		if ((ret = dw_view_chunk(image->view, i, &chunk, err)) < 0)

@@ -109,7 +109,7 @@ static int add_file_pieces(struct range_search *search, const struct view *view,
 
 	for (uint64_t i = range.first;
 	     i < range.end && search->bytes < search->most_bytes && ret == 0; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 
 		if (dw_view_chunk(view, i, &chunk, NULL) < 0)
 			return 0;

@@ -25,8 +25,8 @@
 #define BATCH_BYTES  ((uint64_t)1 << 20)
 
 /* A block that is being delivered. */
-struct block {
-	struct block *next;
+struct delivered_block {
+	struct delivered_block *next;
 	size_t at, end; /* pieces not taken yet */
 	uint32_t taken; /* batches being delivered */
 	struct whole whole;
@@ -50,11 +50,11 @@ struct parallel {
 	pthread_cond_t changed;
 	size_t next; /* first piece whose block is not started */
 	size_t bare; /* next file that may have no data */
-	struct block *first, *last;
-	uint32_t blocks, decoders; /* being decoded or delivered */
-	struct block *spare;	   /* finished blocks, whose pages are used again */
-	int code;		   /* why it stopped, or 0 */
-	dwarfs_error *why;	   /* details of that */
+	struct delivered_block *first, *last;
+	uint32_t blocks, decoders;     /* being decoded or delivered */
+	struct delivered_block *spare; /* finished blocks, whose pages are used again */
+	int code;		       /* why it stopped, or 0 */
+	dwarfs_error *why;	       /* details of that */
 };
 
 struct dwarfs_part {
@@ -197,7 +197,7 @@ static void give_end(struct parallel *parallel, const struct target *target,
 	deliver_part(parallel, &part, thread);
 }
 
-static int check_pieces(const struct block *block, const struct piece *pieces,
+static int check_pieces(const struct delivered_block *block, const struct piece *pieces,
 			size_t count, dwarfs_error **err)
 {
 	int ret = block->code;
@@ -210,7 +210,7 @@ static int check_pieces(const struct block *block, const struct piece *pieces,
 }
 
 /* All data of a file in this block. */
-static void give_part(struct parallel *parallel, const struct block *block,
+static void give_part(struct parallel *parallel, const struct delivered_block *block,
 		      const struct piece *pieces, size_t count, uint32_t thread)
 {
 	struct target *target = &parallel->files.list[pieces->file];
@@ -241,8 +241,8 @@ static size_t end_of_part(const struct parallel *parallel, size_t from, size_t e
 	return to;
 }
 
-static void give_parts(struct parallel *parallel, const struct block *block, size_t from,
-		       size_t end, uint32_t thread)
+static void give_parts(struct parallel *parallel, const struct delivered_block *block,
+		       size_t from, size_t end, uint32_t thread)
 {
 	while (from < end && goes_on(parallel)) {
 		size_t to = end_of_part(parallel, from, end);
@@ -266,7 +266,7 @@ static void give_bare(struct parallel *parallel, size_t from, size_t end, uint32
 /* -- taking work, under the lock, which is given up during the work itself ----------- */
 
 /* Reset, but keep the pages. */
-static void empty_block(struct parallel *parallel, struct block *block)
+static void empty_block(struct parallel *parallel, struct delivered_block *block)
 {
 	struct whole pages = { .pages = block->whole.pages,
 			       .page_bytes = block->whole.page_bytes };
@@ -275,12 +275,12 @@ static void empty_block(struct parallel *parallel, struct block *block)
 	block->whole.page_bytes = 0;
 	dw_whole_release(parallel->image, &block->whole);
 	dwarfs_error_free(block->error);
-	*block = (struct block){ .whole = pages };
+	*block = (struct delivered_block){ .whole = pages };
 }
 
-static struct block *take_spare_block(struct parallel *parallel)
+static struct delivered_block *take_spare_block(struct parallel *parallel)
 {
-	struct block *block = parallel->spare;
+	struct delivered_block *block = parallel->spare;
 
 	if (!block)
 		return dw_calloc(1, sizeof(*block));
@@ -289,9 +289,9 @@ static struct block *take_spare_block(struct parallel *parallel)
 	return block;
 }
 
-static void remove_block(struct parallel *parallel, struct block *block)
+static void remove_block(struct parallel *parallel, struct delivered_block *block)
 {
-	struct block **link = &parallel->first, *before = NULL;
+	struct delivered_block **link = &parallel->first, *before = NULL;
 
 	while (*link != block) {
 		before = *link;
@@ -311,7 +311,7 @@ static void remove_block(struct parallel *parallel, struct block *block)
 
 static bool hand_out(struct parallel *parallel, uint32_t thread)
 {
-	struct block *block = parallel->first;
+	struct delivered_block *block = parallel->first;
 	uint64_t bytes = 0;
 	size_t from, to;
 
@@ -336,7 +336,7 @@ static bool hand_out(struct parallel *parallel, uint32_t thread)
 	return true;
 }
 
-static void add_block(struct parallel *parallel, struct block *block)
+static void add_block(struct parallel *parallel, struct delivered_block *block)
 {
 	if (parallel->last)
 		parallel->last->next = block;
@@ -350,7 +350,7 @@ static void add_block(struct parallel *parallel, struct block *block)
 static bool unpack_next(struct parallel *parallel)
 {
 	size_t from = parallel->next, end;
-	struct block *block;
+	struct delivered_block *block;
 
 	if (from == parallel->files.pieces.count ||
 	    parallel->blocks == parallel->most_blocks ||
@@ -421,7 +421,7 @@ static void release_blocks(struct parallel *parallel)
 	while (parallel->first)
 		remove_block(parallel, parallel->first);
 	while (parallel->spare) {
-		struct block *block = take_spare_block(parallel);
+		struct delivered_block *block = take_spare_block(parallel);
 
 		dw_whole_release(parallel->image, &block->whole);
 		dw_free(block);

@@ -198,7 +198,7 @@ static int first_unit_bytes(const dwarfs_image *image, const dwarfs_inode *inode
 {
 	auto_error dwarfs_error *why = NULL;
 	struct chunk_range range;
-	struct chunk chunk;
+	struct file_chunk chunk;
 	struct range unit;
 
 	*bytes_out = image->view->block_size;

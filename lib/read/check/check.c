@@ -67,7 +67,7 @@ static void measure_blocks(struct check *check)
 	const struct view *view = check->image->view;
 
 	for (uint64_t i = 0; i < view->chunks.count; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 
 		if (dw_view_chunk(view, i, &chunk, NULL) < 0 || chunk.is_hole ||
 		    chunk.block >= check->image->block_count)

@@ -531,7 +531,7 @@ static bool check_chunks(struct checker *checker)
 
 	for (uint64_t i = 0; i < view->chunks.count; i++) {
 		auto_error dwarfs_error *error = NULL;
-		struct chunk chunk;
+		struct file_chunk chunk;
 		int ret = dw_view_chunk(view, i, &chunk, &error);
 
 		if (ret < 0)
@@ -554,7 +554,7 @@ static bool check_file_sizes(struct checker *checker)
 		uint64_t end = dw_view_chunk_table(view, file + 1), sum = 0;
 
 		for (uint64_t k = dw_view_chunk_table(view, file); k < end; k++) {
-			struct chunk chunk;
+			struct file_chunk chunk;
 
 			if (dw_view_chunk(view, k, &chunk, NULL) < 0)
 				return false;
@@ -587,7 +587,7 @@ static bool check_size_cache(struct checker *checker)
 			return broken(checker,
 				      "the cache of sizes has a file of few chunks");
 		for (uint64_t k = first; k < end; k++) {
-			struct chunk chunk;
+			struct file_chunk chunk;
 
 			if (dw_view_chunk(view, k, &chunk, NULL) < 0)
 				return false;

@@ -31,7 +31,7 @@ static int list_ranges(const struct view *view, struct used_range *ranges,
 	size_t count = 0;
 
 	for (uint64_t i = 0; i < view->chunks.count; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		int ret = dw_view_chunk(view, i, &chunk, err);
 
 		if (ret < 0)

@@ -19,7 +19,7 @@ int dw_chunk_marks_new(const struct view *view, struct chunk_range range,
 		return dw_fail_nomem(err);
 	marks->count = count;
 	for (uint64_t i = 0; i < chunks; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		int ret = dw_view_chunk(view, range.first + i, &chunk, err);
 
 		if (ret < 0)
@@ -58,7 +58,7 @@ int dw_chunk_seek(const struct view *view, struct chunk_range range,
 		dw_sums_seek(view, range, offset, &index, &at);
 	}
 	for (; index < range.end; index++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		int ret = dw_view_chunk(view, index, &chunk, err);
 
 		if (ret < 0)

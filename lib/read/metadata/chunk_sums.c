@@ -19,7 +19,7 @@ static int make_sums(const void *owner, uint32_t **items_out, dwarfs_error **err
 	if (!sums)
 		return dw_fail_nomem(err);
 	for (uint64_t i = 0; i < view->chunks.count; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		int ret;
 
 		if (i % STEP == 0)
@@ -49,7 +49,7 @@ static uint64_t sum_before(const struct view *view, const uint64_t *sums, uint64
 	uint64_t sum = sums[index / STEP];
 
 	for (uint64_t i = index / STEP * STEP; i < index; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 
 		/* It was valid when the sums were made. */
 		if (dw_view_chunk(view, i, &chunk, NULL) == 0)

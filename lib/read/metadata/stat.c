@@ -100,13 +100,13 @@ int dw_view_chunk_range(const struct view *view, uint32_t inode,
 }
 
 static inline int chunk_at(const struct view *view, uint64_t index,
-			   struct chunk *chunk_out, dwarfs_error **err)
+			   struct file_chunk *chunk_out, dwarfs_error **err)
 {
 	uint64_t block = dw_column_get32(&view->chunks, view->chunk_block, index);
 	uint64_t offset = dw_column_get32(&view->chunks, view->chunk_offset, index);
 	uint64_t size = dw_column_get32(&view->chunks, view->chunk_size, index);
 
-	*chunk_out = (struct chunk){ .block = (uint32_t)block };
+	*chunk_out = (struct file_chunk){ .block = (uint32_t)block };
 	if (!view->has_holes || block != view->hole_block) {
 		if (offset + size > view->block_size || size == 0)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -133,7 +133,7 @@ static inline int chunk_at(const struct view *view, uint64_t index,
 	return 0;
 }
 
-int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
+int dw_view_chunk(const struct view *view, uint64_t index, struct file_chunk *chunk_out,
 		  dwarfs_error **err)
 {
 	int ret = chunk_at(view, index, chunk_out, err);
@@ -200,7 +200,7 @@ static inline int sum_size(const struct view *view, struct chunk_range range,
 	uint64_t bytes = 0, allocated = 0;
 
 	for (uint64_t i = range.first; i < range.end; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 		int ret = chunk_at(view, i, &chunk, err);
 
 		if (ret < 0)

@@ -28,7 +28,7 @@ struct chunk_range {
 };
 
 /* A range of a file: bytes of a block, or a hole. */
-struct chunk {
+struct file_chunk {
 	bool is_hole;
 	uint32_t block;
 	uint32_t offset;
@@ -216,7 +216,7 @@ int dw_view_file_contents(const struct view *view, uint32_t inode, uint64_t *num
 /* The chunks of a regular file, and each of them. */
 int dw_view_chunk_range(const struct view *view, uint32_t inode,
 			struct chunk_range *range_out, dwarfs_error **err);
-int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
+int dw_view_chunk(const struct view *view, uint64_t index, struct file_chunk *chunk_out,
 		  dwarfs_error **err);
 
 /* Unpack a table if it is packed. */

@@ -476,7 +476,7 @@ int dwarfs_file_lost_bytes(const dwarfs_image *image, dwarfs_inode inode,
 	if (ret < 0)
 		return ret;
 	for (uint64_t i = range.first; i < range.end && image->salvage; i++) {
-		struct chunk chunk;
+		struct file_chunk chunk;
 
 		if ((ret = dw_view_chunk(image->view, i, &chunk, err)) < 0)
 			return ret;

@@ -51,7 +51,7 @@
 #define REST_PER_WORKER (MIB / 2)
 #define DEFAULT_SHARE	4 /* of the memory that the process may use: one part in */
 
-struct plan {
+struct memory_plan {
 	struct budget budget;
 	const struct build_options *options;
 	struct workload workload;
@@ -87,7 +87,7 @@ static uint32_t waiting_blocks(uint32_t block_bits)
 /* -- what a plan takes --------------------------------------------------------------- */
 
 /* The most that a block of a category holds. */
-static size_t max_block_fill(const struct plan *plan, uint32_t category)
+static size_t max_block_fill(const struct memory_plan *plan, uint32_t category)
 {
 	size_t block = (size_t)1 << plan->block_bits;
 	uint64_t bytes = plan->stream_bytes[category];
@@ -97,7 +97,7 @@ static size_t max_block_fill(const struct plan *plan, uint32_t category)
 	return bytes > 0 ? (size_t)bytes : 1;
 }
 
-static struct packing packing_of(const struct plan *plan, uint32_t category)
+static struct packing packing_of(const struct memory_plan *plan, uint32_t category)
 {
 	struct packing packing = dw_packing_of(plan->settings, category);
 
@@ -105,7 +105,7 @@ static struct packing packing_of(const struct plan *plan, uint32_t category)
 	return packing;
 }
 
-static uint64_t packing_bytes(const struct plan *plan, uint32_t category)
+static uint64_t packing_bytes(const struct memory_plan *plan, uint32_t category)
 {
 	struct packing packing = packing_of(plan, category);
 
@@ -115,7 +115,7 @@ static uint64_t packing_bytes(const struct plan *plan, uint32_t category)
 }
 
 /* Memory of the largest codec in use. */
-static uint64_t codec_bytes(const struct plan *plan)
+static uint64_t codec_bytes(const struct memory_plan *plan)
 {
 	uint64_t most = 0;
 
@@ -125,7 +125,7 @@ static uint64_t codec_bytes(const struct plan *plan)
 }
 
 /* Bytes that are not in blocks of images, at most. */
-static uint64_t new_bytes(const struct plan *plan)
+static uint64_t new_bytes(const struct memory_plan *plan)
 {
 	uint64_t bytes = 0;
 
@@ -138,7 +138,7 @@ static uint64_t new_bytes(const struct plan *plan)
 
 /* Memory of a number of blocks. Together they hold no more than all contents; the last one of
  * each stream may have memory that is not used. A copied block counts as one of them. */
-static uint64_t bytes_of_blocks(const struct plan *plan, uint64_t count)
+static uint64_t bytes_of_blocks(const struct memory_plan *plan, uint64_t count)
 {
 	uint64_t block = UINT64_C(1) << plan->block_bits, bytes = new_bytes(plan);
 
@@ -148,7 +148,7 @@ static uint64_t bytes_of_blocks(const struct plan *plan, uint64_t count)
 	return min_of(count * block, bytes);
 }
 
-static uint64_t blocks_bytes(const struct plan *plan)
+static uint64_t blocks_bytes(const struct memory_plan *plan)
 {
 	const struct budget *budget = &plan->budget;
 	uint64_t packing = budget->workers > 0 ? budget->workers : 1;
@@ -162,7 +162,7 @@ static uint64_t blocks_bytes(const struct plan *plan)
 }
 
 /* Memory while blocks are filled and compressed. */
-static uint64_t cost(const struct plan *plan)
+static uint64_t cost(const struct memory_plan *plan)
 {
 	const struct budget *budget = &plan->budget;
 
@@ -173,7 +173,7 @@ static uint64_t cost(const struct plan *plan)
 	       min_of(plan->anchors, budget->index_bytes) + blocks_bytes(plan);
 }
 
-static uint64_t least_chunks(const struct plan *plan)
+static uint64_t least_chunks(const struct memory_plan *plan)
 {
 	return plan->workload.fragments +
 	       min_of(plan->workload.bytes / MOST_CHUNK_BYTES, MAX_LEAST_CHUNKS) + 1024;
@@ -181,7 +181,7 @@ static uint64_t least_chunks(const struct plan *plan)
 
 /* -- making do with less ------------------------------------------------------------ */
 
-static bool wait_less(struct plan *plan)
+static bool wait_less(struct memory_plan *plan)
 {
 	struct budget *budget = &plan->budget;
 
@@ -191,7 +191,7 @@ static bool wait_less(struct plan *plan)
 	return true;
 }
 
-static bool use_fewer_workers(struct plan *plan)
+static bool use_fewer_workers(struct memory_plan *plan)
 {
 	if (plan->budget.workers <= 1)
 		return false;
@@ -201,7 +201,7 @@ static bool use_fewer_workers(struct plan *plan)
 
 /* Few data are for this codec and that of numbers: all others would lose by each of the other
  * steps. */
-static bool do_without_literals(struct plan *plan)
+static bool do_without_literals(struct memory_plan *plan)
 {
 	bool had = !plan->without_literals;
 
@@ -210,7 +210,7 @@ static bool do_without_literals(struct plan *plan)
 }
 
 /* The other steps may have left room for them; whether there is none. */
-static bool drop_literals(struct plan *plan, uint64_t limit)
+static bool drop_literals(struct memory_plan *plan, uint64_t limit)
 {
 	bool any = false;
 
@@ -226,7 +226,7 @@ static bool drop_literals(struct plan *plan, uint64_t limit)
 	return any;
 }
 
-static bool shrink_index(struct plan *plan)
+static bool shrink_index(struct memory_plan *plan)
 {
 	struct budget *budget = &plan->budget;
 	uint64_t index = min_of(plan->anchors, budget->index_bytes);
@@ -241,7 +241,7 @@ static bool shrink_index(struct plan *plan)
 	return true;
 }
 
-static bool shrink_chunks(struct plan *plan)
+static bool shrink_chunks(struct memory_plan *plan)
 {
 	struct budget *budget = &plan->budget;
 
@@ -266,7 +266,7 @@ static bool shrink_packing(struct stream_settings *settings,
 	return dw_codec_shrink(&settings->codec, block_bytes);
 }
 
-static bool shrink_codecs(struct plan *plan)
+static bool shrink_codecs(struct memory_plan *plan)
 {
 	uint64_t most = codec_bytes(plan);
 	bool any = false;
@@ -281,7 +281,7 @@ static bool shrink_codecs(struct plan *plan)
 	return any;
 }
 
-static bool shrink_blocks(struct plan *plan)
+static bool shrink_blocks(struct memory_plan *plan)
 {
 	if (plan->block_bits <= MIN_BLOCK_BITS ||
 	    plan->block_bits <= plan->options->least_block_bits)
@@ -291,7 +291,7 @@ static bool shrink_blocks(struct plan *plan)
 }
 
 struct step {
-	bool (*take)(struct plan *plan);
+	bool (*take)(struct memory_plan *plan);
 	const char *text;
 };
 
@@ -317,8 +317,8 @@ static const struct step of_size[] = {
 	{ NULL, NULL },
 };
 
-static void log_step(dwarfs_context *context, const struct plan *plan, uint64_t limit,
-		     int level, const char *what)
+static void log_step(dwarfs_context *context, const struct memory_plan *plan,
+		     uint64_t limit, int level, const char *what)
 {
 	dw_log(context, level,
 	       "memory limit of %" PRIu64 " MiB: %s (%" PRIu32
@@ -328,7 +328,7 @@ static void log_step(dwarfs_context *context, const struct plan *plan, uint64_t 
 }
 
 /* Take steps until the plan fits the limit. Without a context nothing is logged. */
-static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
+static void fit(struct memory_plan *plan, dwarfs_context *context, uint64_t limit,
 		const struct step *steps, int log_level)
 {
 	for (; steps->take; steps++) {
@@ -342,9 +342,9 @@ static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
 }
 
 /* The plan for one worker, which decides all that changes the image. */
-static struct plan lean_plan(const struct plan *plan)
+static struct memory_plan lean_plan(const struct memory_plan *plan)
 {
-	struct plan lean = *plan;
+	struct memory_plan lean = *plan;
 
 	lean.budget.workers = lean.budget.workers < 1 ? 0 : 1;
 	lean.budget.waiting = 0;
@@ -352,11 +352,11 @@ static struct plan lean_plan(const struct plan *plan)
 }
 
 /* The least memory that any plan needs. */
-static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
+static uint64_t least_bytes(const struct memory_plan *plan, dwarfs_error **err)
 {
 	auto_free struct stream_settings *settings =
 		dw_calloc(plan->category_count, sizeof(*settings));
-	struct plan least = lean_plan(plan);
+	struct memory_plan least = lean_plan(plan);
 	uint64_t bytes;
 
 	if (!settings) {
@@ -400,7 +400,7 @@ static uint64_t bytes_of_kept_blocks(const struct assembly *assembly)
 }
 
 /* The largest number of anchors that any stream has in `bytes` bytes; 0 without matching. */
-static uint64_t count_anchors(const struct plan *plan, uint64_t bytes)
+static uint64_t count_anchors(const struct memory_plan *plan, uint64_t bytes)
 {
 	unsigned densest = 64;
 
@@ -425,7 +425,7 @@ static uint64_t index_bytes(uint64_t anchors)
 
 /* Anchors of new data, and of blocks that are kept. If they do not all fit, the index keeps
  * fewer of both. */
-static void plan_index(struct plan *plan, uint64_t kept_block_bytes)
+static void plan_index(struct memory_plan *plan, uint64_t kept_block_bytes)
 {
 	uint64_t bytes = new_bytes(plan);
 	uint64_t anchors = count_anchors(plan, bytes + kept_block_bytes);
@@ -439,11 +439,12 @@ static void plan_index(struct plan *plan, uint64_t kept_block_bytes)
 	plan->anchors = index_bytes(anchors);
 }
 
-static struct plan begin_plan(dwarfs_builder *builder, const struct workload *workload,
-			      const uint8_t *used, const uint64_t *stream_bytes)
+static struct memory_plan begin_plan(dwarfs_builder *builder,
+				     const struct workload *workload, const uint8_t *used,
+				     const uint64_t *stream_bytes)
 {
 	uint64_t limit = builder->options.memory_limit, chunks;
-	struct plan plan = {
+	struct memory_plan plan = {
 		.budget = {
 			.workers = dw_context_workers(builder->context),
 			.waiting = waiting_blocks(builder->options.block_bits),
@@ -502,7 +503,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
 	auto_free uint64_t *stream_bytes =
 		dw_calloc(builder->total_count, sizeof(*stream_bytes));
-	struct plan plan;
+	struct memory_plan plan;
 
 	*budget_out = (struct budget){
 		.readers = readers,
@@ -535,7 +536,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 	return 0;
 }
 
-static bool chooses_orders(const struct plan *plan)
+static bool chooses_orders(const struct memory_plan *plan)
 {
 	for (size_t i = 0; i < plan->category_count; i++)
 		if (plan->used[i] && plan->settings[i].order.ops == &dw_order_auto)
@@ -545,9 +546,9 @@ static bool chooses_orders(const struct plan *plan)
 
 /* Memory while an order is tried with this number of workers: as while blocks are written, by a
  * codec that may take more. */
-static uint64_t cost_of_trials(const struct plan *plan, uint32_t workers)
+static uint64_t cost_of_trials(const struct memory_plan *plan, uint32_t workers)
 {
-	struct plan trial = *plan;
+	struct memory_plan trial = *plan;
 	uint64_t codec = codec_bytes(plan);
 	uint64_t own = dw_trial_codec_memory((size_t)1 << plan->block_bits);
 
@@ -558,7 +559,7 @@ static uint64_t cost_of_trials(const struct plan *plan, uint32_t workers)
 }
 
 /* Whether orders are tried does not depend on the number of workers. */
-static void plan_trials(struct plan *plan, uint64_t limit)
+static void plan_trials(struct memory_plan *plan, uint64_t limit)
 {
 	struct budget *budget = &plan->budget;
 
@@ -569,7 +570,7 @@ static void plan_trials(struct plan *plan, uint64_t limit)
 }
 
 /* Fit the choice of an order: first without some orders, then with a smaller sketch. */
-static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t limit)
+static void plan_orders(struct memory_plan *plan, dwarfs_context *context, uint64_t limit)
 {
 	struct budget *budget = &plan->budget;
 	uint64_t room = limit > budget->kept_bytes ? limit - budget->kept_bytes : 0;
@@ -598,7 +599,7 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 		       limit / MIB);
 }
 
-static void plan_chunks(struct plan *plan, uint64_t limit)
+static void plan_chunks(struct memory_plan *plan, uint64_t limit)
 {
 	while (dw_estimate_metadata(&plan->workload, plan->budget.max_chunks) > limit &&
 	       shrink_chunks(plan))
@@ -606,7 +607,7 @@ static void plan_chunks(struct plan *plan, uint64_t limit)
 }
 
 /* Allow more chunks, with half of the memory left: the rest is for workers. */
-static void raise_chunks(struct plan *plan, uint64_t limit)
+static void raise_chunks(struct memory_plan *plan, uint64_t limit)
 {
 	struct budget *budget = &plan->budget;
 	uint64_t most =
@@ -624,9 +625,9 @@ static void raise_chunks(struct plan *plan, uint64_t limit)
 }
 
 /* Plan all that changes the image, for one worker. */
-static void plan_size(struct plan *plan, dwarfs_context *context, uint64_t limit)
+static void plan_size(struct memory_plan *plan, dwarfs_context *context, uint64_t limit)
 {
-	struct plan lean = lean_plan(plan);
+	struct memory_plan lean = lean_plan(plan);
 
 	fit(&lean, context, limit, of_size, DWARFS_LOG_WARN);
 	if (drop_literals(&lean, limit))
@@ -638,8 +639,8 @@ static void plan_size(struct plan *plan, dwarfs_context *context, uint64_t limit
 	*plan = lean;
 }
 
-static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t limit,
-			  dwarfs_error **err)
+static int plan_for_limit(struct memory_plan *plan, dwarfs_context *context,
+			  uint64_t limit, dwarfs_error **err)
 {
 	uint64_t needed;
 
@@ -685,7 +686,7 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
 	auto_free uint64_t *stream_bytes =
 		dw_calloc(builder->total_count, sizeof(*stream_bytes));
-	struct plan plan;
+	struct memory_plan plan;
 	int ret;
 
 	if (!used || !stream_bytes)

@@ -25,7 +25,7 @@
 #define NUMBER_DIGITS_MAX 18
 
 /* A parsed header, which describes the data after it. */
-struct unit {
+struct fits_unit {
 	uint64_t header_bytes, data_bytes;
 	uint64_t pixels, width;
 	int64_t bits, axes, axes_seen;
@@ -76,7 +76,7 @@ static bool has_text(const char *card)
 }
 
 /* NAXISn: axes come in order. */
-static void read_axis(const char *card, struct unit *unit)
+static void read_axis(const char *card, struct fits_unit *unit)
 {
 	char key[9] = { 0 };
 	int64_t length = 0;
@@ -95,7 +95,7 @@ static void read_axis(const char *card, struct unit *unit)
 }
 
 /* Parse a header card, terminated by a NUL. */
-static void read_card(const char *card, struct unit *unit)
+static void read_card(const char *card, struct fits_unit *unit)
 {
 	bool good = true;
 
@@ -119,7 +119,7 @@ static void read_card(const char *card, struct unit *unit)
 }
 
 /* The first card of a unit is its type. */
-static bool read_kind(const char *card, bool is_first, struct unit *unit)
+static bool read_kind(const char *card, bool is_first, struct fits_unit *unit)
 {
 	if (is_first) {
 		unit->is_image = true;
@@ -136,7 +136,7 @@ static bool is_pixel_type(int64_t bits)
 	       bits == -32 || bits == -64;
 }
 
-static void finish_header(struct unit *unit)
+static void finish_header(struct fits_unit *unit)
 {
 	uint64_t values = 0;
 
@@ -156,14 +156,14 @@ static void finish_header(struct unit *unit)
 /*
  * Read a header. *found_out: whether there is one; unit->problem is set if it is invalid.
  */
-static int read_unit(const struct category_file *file, uint64_t start, struct unit *unit,
-		     bool *found_out, dwarfs_error **err)
+static int read_unit(const struct category_file *file, uint64_t start,
+		     struct fits_unit *unit, bool *found_out, dwarfs_error **err)
 {
 	char record[RECORD_BYTES], card[CARD_BYTES + 1] = { 0 };
 	size_t got;
 	int ret;
 
-	*unit = (struct unit){ .axes = -1, .pixels = 1, .groups = 1 };
+	*unit = (struct fits_unit){ .axes = -1, .pixels = 1, .groups = 1 };
 	*found_out = false;
 	for (unsigned i = 0; i < MAX_RECORDS && !unit->is_done && !unit->problem; i++) {
 		ret = dw_category_read(file, start + unit->header_bytes, record,
@@ -196,7 +196,7 @@ static int read_unit(const struct category_file *file, uint64_t start, struct un
 
 /* -- images -------------------------------------------------------------------------- */
 
-static bool is_image(const struct unit *unit)
+static bool is_image(const struct fits_unit *unit)
 {
 	return unit->is_image && unit->bits == PIXEL_BITS && unit->parameters == 0 &&
 	       unit->groups == 1 && unit->data_bytes > 0;
@@ -240,7 +240,7 @@ static int count_unused(const struct category_file *file, uint64_t start, uint64
 	return 0;
 }
 
-static int add_image_data(const struct category_file *file, const struct unit *unit,
+static int add_image_data(const struct category_file *file, const struct fits_unit *unit,
 			  uint64_t start, struct category_parts *parts,
 			  dwarfs_error **err)
 {
@@ -261,7 +261,7 @@ static int add_image_data(const struct category_file *file, const struct unit *u
 				    unit->data_bytes, err);
 }
 
-static int add_unit(const struct category_file *file, const struct unit *unit,
+static int add_unit(const struct category_file *file, const struct fits_unit *unit,
 		    uint64_t start, struct category_parts *parts, bool *has_image,
 		    dwarfs_error **err)
 {
@@ -285,7 +285,7 @@ static uint64_t padding_of(const struct category_file *file, uint64_t end)
 }
 
 /* Add all units; bytes after the last valid one are metadata. */
-static int add_units(const struct category_file *file, struct unit *unit,
+static int add_units(const struct category_file *file, struct fits_unit *unit,
 		     struct category_parts *parts, dwarfs_error **err)
 {
 	uint64_t at = 0, padding;
@@ -314,7 +314,7 @@ static int categorize_fits(const struct categorizers *all, dwarfs_context *conte
 			   const struct category_file *file, struct category_parts *parts,
 			   dwarfs_error **err)
 {
-	struct unit unit;
+	struct fits_unit unit;
 	bool found;
 	int ret;
 

@@ -42,7 +42,7 @@ struct probes {
 	bool fragments;
 };
 
-struct range {
+struct probed_range {
 	uint64_t start, size;
 	uint64_t piece; /* bytes */
 	uint64_t count; /* of pieces */
@@ -208,30 +208,30 @@ static int try_piece(struct probe *probe, const struct category_file *file,
 	return 0;
 }
 
-static struct range whole_range(uint64_t start, uint64_t size, uint64_t block)
+static struct probed_range whole_range(uint64_t start, uint64_t size, uint64_t block)
 {
 	block = most_bytes(block);
-	return (struct range){ start, size, block, (size + block - 1) / block };
+	return (struct probed_range){ start, size, block, (size + block - 1) / block };
 }
 
-static struct range file_range(uint64_t size, uint64_t block)
+static struct probed_range file_range(uint64_t size, uint64_t block)
 {
 	if (size <= FILE_PIECES * FILE_PIECE_BYTES)
 		return whole_range(0, size, block);
-	return (struct range){ 0, size, min_bytes_of(FILE_PIECE_BYTES, block),
-			       FILE_PIECES };
+	return (struct probed_range){ 0, size, min_bytes_of(FILE_PIECE_BYTES, block),
+				      FILE_PIECES };
 }
 
-static struct range block_range(uint64_t start, uint64_t size, uint64_t block)
+static struct probed_range block_range(uint64_t start, uint64_t size, uint64_t block)
 {
 	if (size <= BLOCK_PIECES * BLOCK_PIECE_BYTES)
 		return whole_range(start, size, block);
-	return (struct range){ start, size, BLOCK_PIECE_BYTES, BLOCK_PIECES };
+	return (struct probed_range){ start, size, BLOCK_PIECE_BYTES, BLOCK_PIECES };
 }
 
 /* Offset of piece i: the first one is at the start, the last one at the end of the
  * range. */
-static uint64_t piece_offset(const struct range *range, uint64_t i)
+static uint64_t piece_offset(const struct probed_range *range, uint64_t i)
 {
 	uint64_t spread = range->size - min_bytes_of(range->piece, range->size), at;
 
@@ -243,7 +243,7 @@ static uint64_t piece_offset(const struct range *range, uint64_t i)
 }
 
 static int try_range(const struct probes *probes, struct probe *probe,
-		     const struct category_file *file, const struct range *range,
+		     const struct category_file *file, const struct probed_range *range,
 		     bool *shrinks_out, dwarfs_error **err)
 {
 	uint64_t tested = min_bytes_of(range->size, range->count * range->piece);
@@ -290,7 +290,7 @@ static int add_whole(const struct probes *probes, struct probe *probe,
 		     const struct category_file *file, struct category_parts *parts,
 		     dwarfs_error **err)
 {
-	struct range range = file_range(file->size, probes->block_bytes);
+	struct probed_range range = file_range(file->size, probes->block_bytes);
 	bool shrinks;
 	int ret = try_range(probes, probe, file, &range, &shrinks, err);
 
@@ -311,7 +311,8 @@ static int add_block_parts(const struct probes *probes, struct probe *probe,
 	for (; at < file->size; at += size) {
 		size = min_bytes_of(probes->block_bytes, file->size - at);
 		if (size >= probes->min_bytes) {
-			struct range range = block_range(at, size, probes->block_bytes);
+			struct probed_range range =
+				block_range(at, size, probes->block_bytes);
 
 			if ((ret = try_range(probes, probe, file, &range, &shrinks,
 					     err)) < 0)

@@ -18,7 +18,7 @@
 #include "write/input/path_list.h"
 
 /* The root is node 0, its own parent. */
-struct node {
+struct list_node {
 	uint32_t parent;
 	uint32_t name;	/* of builder.names */
 	uint32_t inode; /* DW_NONE: left out */
@@ -31,7 +31,7 @@ struct list_import {
 	struct list_root root;
 	struct entry_import import;
 	struct string_set names;
-	struct node *nodes;
+	struct list_node *nodes;
 	size_t node_count, node_room;
 	uint32_t *slots; /* hash table by parent and name: number + 1, 0 for empty */
 	size_t slot_count;
@@ -88,7 +88,7 @@ static int grow_node_slots(struct list_import *list_import, dwarfs_error **err)
 	return 0;
 }
 
-static int add_list_node(struct list_import *list_import, struct node node,
+static int add_list_node(struct list_import *list_import, struct list_node node,
 			 dwarfs_error **err)
 {
 	int ret;
@@ -165,7 +165,7 @@ static int stat_path(struct list_import *list_import, uint32_t parent, size_t at
 static int enter_name(struct list_import *list_import, uint32_t parent, struct span name,
 		      uint32_t *node_out, dwarfs_error **err)
 {
-	struct node node = { .parent = parent };
+	struct list_node node = { .parent = parent };
 	struct found_entry found = { 0 };
 	size_t at, slot;
 	int ret;
@@ -267,8 +267,8 @@ static void free_sorted_nodes(struct sorted_nodes *sorted_nodes)
 static int compare_listed_nodes(const void *left, const void *right, void *context)
 {
 	const struct list_import *list_import = context;
-	const struct node *a = &list_import->nodes[*(const uint32_t *)left];
-	const struct node *b = &list_import->nodes[*(const uint32_t *)right];
+	const struct list_node *a = &list_import->nodes[*(const uint32_t *)left];
+	const struct list_node *b = &list_import->nodes[*(const uint32_t *)right];
 
 	if (a->parent != b->parent)
 		return a->parent < b->parent ? -1 : 1;
@@ -299,12 +299,12 @@ static int sort_nodes(struct list_import *list_import, struct sorted_nodes *sort
 }
 
 /* A directory whose entries are not in the tree yet. */
-struct queued_directory {
+struct listed_directory {
 	uint32_t node, entry;
 };
 
 struct directory_queue {
-	struct queued_directory *list;
+	struct listed_directory *list;
 	size_t count, room;
 };
 
@@ -316,7 +316,7 @@ static void free_directory_queue(struct directory_queue *directory_queue)
 /* Add the entries of a directory and queue its subdirectories, the last one first. */
 static int add_node_directory(struct list_import *list_import,
 			      const struct sorted_nodes *sorted_nodes,
-			      struct queued_directory directory,
+			      struct listed_directory directory,
 			      struct directory_queue *directory_queue, dwarfs_error **err)
 {
 	struct tree *tree = list_import->tree;
@@ -331,7 +331,7 @@ static int add_node_directory(struct list_import *list_import,
 	tree->directories[tree->directory_count++] =
 		(struct tree_directory){ directory.entry, first_entry };
 	for (uint32_t i = from; i < to; i++) {
-		const struct node *node = &list_import->nodes[sorted_nodes->list[i]];
+		const struct list_node *node = &list_import->nodes[sorted_nodes->list[i]];
 
 		if (node->inode == DW_NONE)
 			continue;
@@ -342,7 +342,7 @@ static int add_node_directory(struct list_import *list_import,
 			return ret;
 	}
 	for (uint32_t i = to, entry = (uint32_t)tree->entry_count; i-- > from;) {
-		const struct node *node = &list_import->nodes[sorted_nodes->list[i]];
+		const struct list_node *node = &list_import->nodes[sorted_nodes->list[i]];
 
 		if (node->inode == DW_NONE)
 			continue;
@@ -353,7 +353,7 @@ static int add_node_directory(struct list_import *list_import,
 				   directory_queue->count + 1, err)) < 0)
 			return ret;
 		directory_queue->list[directory_queue->count++] =
-			(struct queued_directory){ sorted_nodes->list[i], entry };
+			(struct listed_directory){ sorted_nodes->list[i], entry };
 	}
 	return 0;
 }
@@ -364,7 +364,7 @@ static int add_listed_entries(struct list_import *list_import, dwarfs_error **er
 		cleanup(free_sorted_nodes))) struct sorted_nodes sorted_nodes = { 0 };
 	__attribute__((cleanup(
 		free_directory_queue))) struct directory_queue directory_queue = { 0 };
-	struct queued_directory next = { 0, 0 };
+	struct listed_directory next = { 0, 0 };
 	int ret;
 
 	if ((ret = sort_nodes(list_import, &sorted_nodes, err)) < 0 ||
@@ -390,7 +390,7 @@ int dw_path_list_to_tree(struct build_run *run, struct tree *tree, dwarfs_error 
 		.open_node = DW_NONE,
 		.open_fd = -1,
 	};
-	struct node root = { .is_directory = true };
+	struct list_node root = { .is_directory = true };
 	int ret;
 
 	if (run->options->input.filter)

@@ -32,7 +32,7 @@
 #define BATCH_BYTES	   ((uint64_t)2 << 20)
 #define BATCHES_PER_WORKER 4
 
-struct batch {
+struct inspect_batch {
 	struct reader_job job;
 	uint64_t bytes;
 };
@@ -326,7 +326,7 @@ static bool needs_reading(const struct stage *stage, size_t i)
 static int finish_batch(void *shared, void *pointer, dwarfs_error **err)
 {
 	struct stage *stage = shared;
-	struct batch *batch = pointer;
+	struct inspect_batch *batch = pointer;
 	auto_buffer struct buffer path = { 0 };
 	int ret;
 
@@ -349,7 +349,7 @@ static int finish_batch(void *shared, void *pointer, dwarfs_error **err)
 
 static void drop_batch(void *shared, void *pointer)
 {
-	struct batch *batch = pointer;
+	struct inspect_batch *batch = pointer;
 
 	dw_free(batch->job.failures);
 	dw_free(batch);
@@ -358,7 +358,7 @@ static void drop_batch(void *shared, void *pointer)
 static int run_batch(void *shared, void *worker, void *pointer, dwarfs_error **err)
 {
 	struct stage *stage = shared;
-	struct batch *batch = pointer;
+	struct inspect_batch *batch = pointer;
 
 	return dw_file_reader_run(&stage->reader, worker, &batch->job, err);
 }
@@ -385,12 +385,13 @@ static int ask_callback(struct stage *stage, size_t i, dwarfs_error **err)
 				 &stage->forced[i], err);
 }
 
-static int submit_batch(struct stage *stage, struct batch **batch, dwarfs_error **err)
+static int submit_batch(struct stage *stage, struct inspect_batch **batch,
+			dwarfs_error **err)
 {
 	return *batch ? dw_pipeline_submit(&stage->pipeline, dw_steal(*batch), err) : 0;
 }
 
-static int add_to_batch(struct stage *stage, struct batch **batch, size_t i,
+static int add_to_batch(struct stage *stage, struct inspect_batch **batch, size_t i,
 			dwarfs_error **err)
 {
 	if (!*batch && !(*batch = dw_calloc(1, sizeof(**batch))))
@@ -408,7 +409,7 @@ static int add_to_batch(struct stage *stage, struct batch **batch, size_t i,
  * order of their blocks. */
 static int compare_known(struct stage *stage, dwarfs_error **err)
 {
-	auto_free struct batch *batch = NULL;
+	auto_free struct inspect_batch *batch = NULL;
 	int ret;
 
 	if (!stage->reader.digests)
@@ -433,7 +434,7 @@ static int compare_known(struct stage *stage, dwarfs_error **err)
 
 static int submit_all(struct stage *stage, dwarfs_error **err)
 {
-	auto_free struct batch *batch = NULL;
+	auto_free struct inspect_batch *batch = NULL;
 	int ret;
 
 	for (size_t i = 0; i < stage->subject_count; i++) {

@@ -22,7 +22,7 @@
 #define ZERO_BYTES ((size_t)4096)
 #define AT_ZEROS   UINT64_MAX
 
-struct extent {
+struct spool_extent {
 	uint64_t offset, bytes;
 	uint64_t at; /* address; AT_ZEROS: not stored */
 };
@@ -42,7 +42,7 @@ struct spool {
 	uint8_t *buffer;  /* the bytes from written to end */
 	uint64_t end;	  /* of the address space */
 	uint64_t written; /* end of the bytes in slabs and file */
-	struct extent *extents;
+	struct spool_extent *extents;
 	size_t extent_count, extent_room;
 	struct spooled *list;
 	size_t count, room;
@@ -225,7 +225,8 @@ uint64_t dw_spool_reached(const struct spool *spool)
 	return spool->current.size;
 }
 
-static bool continues_extent(const struct extent *last, uint64_t offset, uint64_t at)
+static bool continues_extent(const struct spool_extent *last, uint64_t offset,
+			     uint64_t at)
 {
 	if (last->offset + last->bytes != offset)
 		return false;
@@ -239,7 +240,7 @@ static int add_run(struct spool *spool, const uint8_t *data, size_t bytes,
 		   uint64_t offset, dwarfs_error **err)
 {
 	uint64_t at = data ? spool->end : AT_ZEROS;
-	struct extent *last =
+	struct spool_extent *last =
 		spool->current.count ? &spool->extents[spool->extent_count - 1] : NULL;
 	int ret;
 
@@ -253,7 +254,7 @@ static int add_run(struct spool *spool, const uint8_t *data, size_t bytes,
 		last->bytes += bytes;
 	} else {
 		spool->extents[spool->extent_count++] =
-			(struct extent){ offset, bytes, at };
+			(struct spool_extent){ offset, bytes, at };
 		spool->current.count++;
 	}
 	spool->current.size = offset + bytes;
@@ -312,7 +313,7 @@ void dw_spool_drop(struct spool *spool, uint32_t number)
 	dw_spool_begin(spool);
 	while (spooled->count > 0) {
 		uint64_t last = spooled->first + --spooled->count;
-		const struct extent *extent = &spool->extents[last];
+		const struct spool_extent *extent = &spool->extents[last];
 
 		if (extent->at == AT_ZEROS)
 			continue;
@@ -361,14 +362,14 @@ uint64_t dw_spool_data_bytes(const struct spool *spool, uint32_t number)
 }
 
 /* The first extent that ends after an offset, or the end of the list. */
-static const struct extent *find_extent(const struct spool *spool,
-					const struct spooled *spooled, uint64_t offset)
+static const struct spool_extent *
+find_extent(const struct spool *spool, const struct spooled *spooled, uint64_t offset)
 {
 	uint64_t from = spooled->first, to = spooled->first + spooled->count;
 
 	while (from < to) {
 		uint64_t middle = from + (to - from) / 2;
-		const struct extent *extent = &spool->extents[middle];
+		const struct spool_extent *extent = &spool->extents[middle];
 
 		if (extent->offset + extent->bytes <= offset)
 			from = middle + 1;
@@ -378,8 +379,8 @@ static const struct extent *find_extent(const struct spool *spool,
 	return spool->extents + from;
 }
 
-static const struct extent *past_last(const struct spool *spool,
-				      const struct spooled *spooled)
+static const struct spool_extent *past_last(const struct spool *spool,
+					    const struct spooled *spooled)
 {
 	return spool->extents + spooled->first + spooled->count;
 }
@@ -388,7 +389,7 @@ int64_t dw_spool_read_at(const struct spool *spool, uint32_t number, void *buffe
 			 size_t size, uint64_t offset)
 {
 	const struct spooled *spooled = &spool->list[number];
-	const struct extent *extent, *end = past_last(spool, spooled);
+	const struct spool_extent *extent, *end = past_last(spool, spooled);
 	uint8_t *to = buffer;
 	uint64_t past, at = offset;
 	int64_t got;
@@ -421,8 +422,8 @@ void dw_spool_next_data(const struct spool *spool, uint32_t number, uint64_t fro
 			uint64_t end, uint64_t *start_out, uint64_t *end_out)
 {
 	const struct spooled *spooled = &spool->list[number];
-	const struct extent *extent = find_extent(spool, spooled, from);
-	const struct extent *last = past_last(spool, spooled);
+	const struct spool_extent *extent = find_extent(spool, spooled, from);
+	const struct spool_extent *last = past_last(spool, spooled);
 
 	*start_out = *end_out = end;
 	if (extent == last || extent->offset >= end)

@@ -38,7 +38,8 @@ static int fill_names(struct tables *tables, uint32_t *number_of, dwarfs_error *
 			(struct span){ (const uint8_t *)name, strlen(name) };
 	}
 	tables->out.has_category_names = true;
-	tables->out.category_names = (struct table){ tables->category_names, used };
+	tables->out.category_names =
+		(struct freeze_table){ tables->category_names, used };
 	return 0;
 }
 
@@ -60,7 +61,7 @@ static int fill_categories(struct tables *tables, dwarfs_error **err)
 		tables->block_categories[i] = number_of[stream_of(tables, i)->category];
 	tables->out.has_block_categories = true;
 	tables->out.block_categories =
-		(struct table){ tables->block_categories, blocks->count };
+		(struct freeze_table){ tables->block_categories, blocks->count };
 	return 0;
 }
 
@@ -98,10 +99,10 @@ static int fill_category_metadata(struct tables *tables, dwarfs_error **err)
 		return 0;
 	tables->out.has_category_metadata_json = true;
 	tables->out.category_metadata_json =
-		(struct table){ tables->category_metadata, texts };
+		(struct freeze_table){ tables->category_metadata, texts };
 	tables->out.has_block_category_metadata = true;
 	tables->out.block_category_metadata =
-		(struct table){ tables->block_metadata, pairs };
+		(struct freeze_table){ tables->block_metadata, pairs };
 	return 0;
 }
 

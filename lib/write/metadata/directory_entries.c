@@ -21,9 +21,10 @@ static int fill_strings(struct tables *tables, dwarfs_error **err)
 				      err)) < 0)
 		return ret;
 	if (packing->plain) {
-		out->names = (struct table){ tables->names.list, tables->names.count };
-		out->symlinks =
-			(struct table){ tables->targets.list, tables->targets.count };
+		out->names =
+			(struct freeze_table){ tables->names.list, tables->names.count };
+		out->symlinks = (struct freeze_table){ tables->targets.list,
+						       tables->targets.count };
 		return 0;
 	}
 	if ((ret = dw_string_table_make(&tables->names, names, &tables->name_table,
@@ -61,7 +62,7 @@ static int fill_directories(struct tables *tables, dwarfs_error **err)
 			out->parent_entry = tree->entries[out->self_entry].parent;
 		}
 	}
-	tables->out.directories = (struct table){ tables->directories, count };
+	tables->out.directories = (struct freeze_table){ tables->directories, count };
 	return 0;
 }
 
@@ -80,7 +81,8 @@ static int fill_entries(struct tables *tables, dwarfs_error **err)
 			tables->entries[i].name_index = tables->names.rank[entry->name];
 	}
 	tables->out.has_dir_entries = true;
-	tables->out.dir_entries = (struct table){ tables->entries, tree->entry_count };
+	tables->out.dir_entries =
+		(struct freeze_table){ tables->entries, tree->entry_count };
 	return 0;
 }
 
@@ -103,9 +105,10 @@ static int fill_links_and_devices(struct tables *tables, dwarfs_error **err)
 	}
 	for (uint32_t i = 0; i < device_count; i++)
 		tables->devices[i] = tree->inodes[tables->inode_of[device + i]].size;
-	tables->out.symlink_table = (struct table){ tables->symlink_table, link_count };
+	tables->out.symlink_table =
+		(struct freeze_table){ tables->symlink_table, link_count };
 	tables->out.has_devices = true;
-	tables->out.devices = (struct table){ tables->devices, device_count };
+	tables->out.devices = (struct freeze_table){ tables->devices, device_count };
 	return 0;
 }
 

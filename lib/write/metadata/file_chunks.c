@@ -133,9 +133,9 @@ static int fill_chunks(struct tables *tables, dwarfs_error **err)
 		if ((ret = cache_size(tables, file_index, next - first, err)) < 0)
 			return ret;
 	}
-	tables->out.chunks = (struct table){ tables->chunks, next };
-	tables->out.chunk_table =
-		(struct table){ tables->chunk_table, tables->file_count + (size_t)1 };
+	tables->out.chunks = (struct freeze_table){ tables->chunks, next };
+	tables->out.chunk_table = (struct freeze_table){ tables->chunk_table,
+							 tables->file_count + (size_t)1 };
 	return 0;
 }
 
@@ -164,7 +164,7 @@ static int fill_shared(struct tables *tables, dwarfs_error **err)
 	}
 	tables->out.has_shared_files_table = true;
 	tables->out.shared_files_table =
-		(struct table){ tables->shared, tables->shared_count };
+		(struct freeze_table){ tables->shared, tables->shared_count };
 	return 0;
 }
 
@@ -215,10 +215,10 @@ static void fill_holes(struct tables *tables)
 	out->hole_block_index = tables->in->block_count;
 	out->has_large_hole_size = true;
 	out->large_hole_size =
-		(struct table){ tables->large_holes, tables->large_hole_count };
+		(struct freeze_table){ tables->large_holes, tables->large_hole_count };
 	tables->feature = (struct span){ (const uint8_t *)DW_FEATURE_SPARSE,
 					 sizeof(DW_FEATURE_SPARSE) - 1 };
-	out->features = (struct table){ &tables->feature, 1 };
+	out->features = (struct freeze_table){ &tables->feature, 1 };
 }
 
 static void fill_size_cache(struct tables *tables)

@@ -104,9 +104,10 @@ static int fill_inode(struct tables *tables, uint32_t inode, dwarfs_error **err)
 	return dw_number_set_add(&tables->gids, from->gid, &out->group_index, err);
 }
 
-static struct table table_of_numbers(const struct number_set *numbers)
+static struct freeze_table table_of_numbers(const struct number_set *numbers)
 {
-	return (struct table){ dw_number_set_list(numbers), numbers->strings.count };
+	return (struct freeze_table){ dw_number_set_list(numbers),
+				      numbers->strings.count };
 }
 
 int dw_tables_fill_inodes(struct tables *tables, dwarfs_error **err)
@@ -124,7 +125,7 @@ int dw_tables_fill_inodes(struct tables *tables, dwarfs_error **err)
 		if (ret < 0)
 			return ret;
 	}
-	out->inodes = (struct table){ tables->inodes, tree->inode_count };
+	out->inodes = (struct freeze_table){ tables->inodes, tree->inode_count };
 	out->modes = table_of_numbers(&tables->modes);
 	out->uids = table_of_numbers(&tables->uids);
 	out->gids = table_of_numbers(&tables->gids);

@@ -117,7 +117,8 @@ static int fill_versions(struct tables *tables, dwarfs_error **err)
 	if (!(tables->versions = dw_calloc(count, sizeof(*tables->versions))))
 		return dw_fail_nomem(err);
 	tables->out.has_metadata_version_history = true;
-	tables->out.metadata_version_history = (struct table){ tables->versions, count };
+	tables->out.metadata_version_history =
+		(struct freeze_table){ tables->versions, count };
 	count = 0;
 	for (size_t i = 0; i < assembly->image_count; i++)
 		for (size_t j = 0; j < assembly->images[i]->version_count; j++)

@@ -11,7 +11,7 @@
 #include "write/metadata/xattr_section.h"
 
 /* The tables being built. Numbers are new ones, unless called old. */
-struct plan {
+struct xattr_plan {
 	const struct tree *tree;
 	const struct xattr_sets *from;
 	uint32_t *sets; /* set of each inode; 0: none */
@@ -25,7 +25,7 @@ struct plan {
 	uint32_t set_count, pair_count, name_count, value_count;
 };
 
-static void free_plan(struct plan *plan)
+static void free_plan(struct xattr_plan *plan)
 {
 	dw_free(plan->sets);
 	dw_free(plan->set_of);
@@ -38,7 +38,7 @@ static void free_plan(struct plan *plan)
 	dw_free(plan->old_names);
 }
 
-static int new_plan(const struct tree *tree, struct plan *plan, dwarfs_error **err)
+static int new_plan(const struct tree *tree, struct xattr_plan *plan, dwarfs_error **err)
 {
 	const struct xattr_sets *from = &tree->xattrs;
 
@@ -59,7 +59,7 @@ static int new_plan(const struct tree *tree, struct plan *plan, dwarfs_error **e
 }
 
 /* Add a set. Values are numbered by first use; names are only collected. */
-static int add_xattr_set(struct plan *plan, uint32_t old, dwarfs_error **err)
+static int add_xattr_set(struct xattr_plan *plan, uint32_t old, dwarfs_error **err)
 {
 	struct span bytes = dw_string_set_at(&plan->from->sets, old);
 	size_t count = bytes.size / sizeof(struct xattr_numbers);
@@ -92,7 +92,7 @@ static int add_xattr_set(struct plan *plan, uint32_t old, dwarfs_error **err)
 }
 
 /* Number sets by the first inode that has them. */
-static int add_inode_sets(struct plan *plan, dwarfs_error **err)
+static int add_inode_sets(struct xattr_plan *plan, dwarfs_error **err)
 {
 	const struct tree *tree = plan->tree;
 
@@ -128,7 +128,7 @@ static int compare_pairs(const void *left, const void *right)
 }
 
 /* Number names in byte order, and sort each set by them. */
-static void sort_names(struct plan *plan)
+static void sort_names(struct xattr_plan *plan)
 {
 	uint32_t first = 0;
 
@@ -150,7 +150,7 @@ static void sort_names(struct plan *plan)
 int dw_xattr_section(const struct tree *tree, uint64_t metadata_xxh3, struct buffer *out,
 		     dwarfs_error **err)
 {
-	__attribute__((cleanup(free_plan))) struct plan plan = { 0 };
+	__attribute__((cleanup(free_plan))) struct xattr_plan plan = { 0 };
 	struct xattr_tables tables;
 	int ret;
 

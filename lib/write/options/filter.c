@@ -29,8 +29,8 @@ struct filter {
 };
 
 /* Chain of the rule files being read, innermost first. */
-struct reading {
-	const struct reading *outer;
+struct rule_reading {
+	const struct rule_reading *outer;
 	uint64_t device, inode;
 	size_t depth;
 };
@@ -116,10 +116,10 @@ static int add_pattern_rule(struct filter *filter, const char *rule, dwarfs_erro
 }
 
 static int add_rule_file(struct filter *filter, const char *path,
-			 const struct reading *outer, dwarfs_error **err);
+			 const struct rule_reading *outer, dwarfs_error **err);
 
-static int add_rule(struct filter *filter, const char *rule, const struct reading *outer,
-		    dwarfs_error **err)
+static int add_rule(struct filter *filter, const char *rule,
+		    const struct rule_reading *outer, dwarfs_error **err)
 {
 	while (is_space(*rule))
 		rule++;
@@ -150,7 +150,7 @@ static void close_rule_file(FILE **file)
 
 /* Stop at the first invalid line. */
 static int add_lines(struct filter *filter, FILE *file, const char *path,
-		     const struct reading *reading, dwarfs_error **err)
+		     const struct rule_reading *reading, dwarfs_error **err)
 {
 	auto_free char *line = NULL;
 	size_t room = 0, number = 0;
@@ -180,10 +180,10 @@ static int add_lines(struct filter *filter, FILE *file, const char *path,
 }
 
 static int add_rule_file(struct filter *filter, const char *path,
-			 const struct reading *outer, dwarfs_error **err)
+			 const struct rule_reading *outer, dwarfs_error **err)
 {
 	auto_file FILE *file = fopen(path, "re");
-	struct reading reading = { .outer = outer };
+	struct rule_reading reading = { .outer = outer };
 	struct os_stat stat;
 	int ret;
 
@@ -194,7 +194,7 @@ static int add_rule_file(struct filter *filter, const char *path,
 	reading.device = stat.device;
 	reading.inode = stat.inode;
 	reading.depth = outer ? outer->depth + 1 : 1;
-	for (const struct reading *file_around = outer; file_around;
+	for (const struct rule_reading *file_around = outer; file_around;
 	     file_around = file_around->outer)
 		if (file_around->device == stat.device &&
 		    file_around->inode == stat.inode)

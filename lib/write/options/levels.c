@@ -51,7 +51,7 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
  * compiler 1, 0.93 and 0.92 (zstd 3), a root file system 1, 0.990 and 0.987. The index
  * takes 13, 26 and 52 MiB for each 256 MiB.
  */
-struct level {
+struct level_defaults {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
 	const char *dense;   /* codec for blocks that it makes clearly smaller, or NULL */
@@ -60,7 +60,7 @@ struct level {
 	uint32_t window_bits, step_bits, waveform_window_bits;
 };
 
-static const struct level levels[DW_MAX_LEVEL + 1] = {
+static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 	[0] = {
 		.block_bits = 20,
 		.blocks = { { "null" } },
@@ -260,7 +260,7 @@ uint32_t dwarfs_level_number(uint32_t level, enum dwarfs_level_setting setting)
 
 void dw_level_apply(uint32_t number, struct stream_settings *settings)
 {
-	const struct level *level = &levels[number];
+	const struct level_defaults *level = &levels[number];
 
 	settings->window_bits = level->window_bits;
 	settings->step_bits = level->step_bits;
@@ -273,7 +273,7 @@ void dw_level_apply(uint32_t number, struct stream_settings *settings)
 void dw_level_apply_category(uint32_t number, uint32_t category,
 			     struct stream_settings *settings)
 {
-	const struct level *level = &levels[number];
+	const struct level_defaults *level = &levels[number];
 
 	if (category == CATEGORY_INCOMPRESSIBLE) {
 		settings->codec = (struct codec_spec){ .id = CODEC_NONE };

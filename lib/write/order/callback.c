@@ -9,7 +9,7 @@
 #include "write/order/order.h"
 
 /* The fragments of one file in this stream, ordered by the first of them. */
-struct listed {
+struct listed_file {
 	uint64_t rank, size;
 	uint32_t entry;
 	uint32_t position;
@@ -18,7 +18,7 @@ struct listed {
 struct dwarfs_order_list {
 	const struct tree *tree;
 	const char *category;
-	struct listed *files;
+	struct listed_file *files;
 	size_t count;
 	struct buffer path; /* has room for the longest */
 };
@@ -88,7 +88,7 @@ static int list_stream_files(const struct order_input *input, const uint32_t *nu
 		/* Makes room in the path for later. */
 		if ((ret = dw_tree_path(input->tree, entry, &list->path, err)) < 0)
 			return ret;
-		list->files[list->count] = (struct listed){
+		list->files[list->count] = (struct listed_file){
 			.rank = UINT64_MAX,
 			.size = fragment->size,
 			.entry = entry,
@@ -101,7 +101,7 @@ static int list_stream_files(const struct order_input *input, const uint32_t *nu
 
 static int compare_listed(const void *left, const void *right)
 {
-	const struct listed *a = left, *b = right;
+	const struct listed_file *a = left, *b = right;
 
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;

@@ -144,13 +144,13 @@ unsigned dw_minhash_common(const struct fingerprint *a, const struct fingerprint
  * fullest on. Two histograms are filled in turn, as runs would wait for one. */
 #define BINS 256
 
-struct histogram {
+struct hash_histogram {
 	uint64_t total;
 	uint32_t last; /* the four bytes before */
 	uint64_t bins[2][BINS];
 };
 
-static void update_histogram(struct histogram *histogram, const uint8_t *data,
+static void update_histogram(struct hash_histogram *histogram, const uint8_t *data,
 			     size_t size)
 {
 	uint32_t last = histogram->last;
@@ -170,7 +170,7 @@ static void update_histogram(struct histogram *histogram, const uint8_t *data,
 	histogram->total += size;
 }
 
-static void finish_histogram(struct histogram *histogram, struct fingerprint *out)
+static void finish_histogram(struct hash_histogram *histogram, struct fingerprint *out)
 {
 	uint64_t *bins = histogram->bins[0];
 
@@ -316,7 +316,7 @@ static void finish_nilsimsa(const struct nilsimsa *nilsimsa, struct fingerprint 
 struct fingerprinter {
 	enum fingerprint_kind kind;
 	struct minhash minhash;
-	struct histogram histogram;
+	struct hash_histogram histogram;
 	struct nilsimsa nilsimsa;
 };
 

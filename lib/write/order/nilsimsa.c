@@ -130,7 +130,7 @@ static void chain(struct code *codes, size_t count)
 }
 
 /* Codes of one cluster, from here to there. */
-struct part {
+struct cluster_part {
 	size_t begin, end;
 	struct code center;
 	uint32_t number;
@@ -138,7 +138,7 @@ struct part {
 
 /* Find the cluster of a code: the first that is near enough, a new one, or the nearest.
  */
-static size_t find_part(const struct clustering *clustering, struct part *parts,
+static size_t find_part(const struct clustering *clustering, struct cluster_part *parts,
 			size_t *part_count, const struct code *code, unsigned radius)
 {
 	unsigned least = UINT32_MAX;
@@ -156,16 +156,16 @@ static size_t find_part(const struct clustering *clustering, struct part *parts,
 	}
 	if (*part_count == clustering->max_children)
 		return nearest;
-	parts[*part_count] = (struct part){ .center = *code };
+	parts[*part_count] = (struct cluster_part){ .center = *code };
 	return (*part_count)++;
 }
 
 /* Put the centers in a chain, as chain() does with codes. */
-static void chain_parts(struct part *parts, size_t count)
+static void chain_parts(struct cluster_part *parts, size_t count)
 {
 	for (size_t i = 1; i + 1 < count; i++) {
 		unsigned least = UINT32_MAX;
-		struct part nearest;
+		struct cluster_part nearest;
 		size_t best = i;
 
 		for (size_t j = i; j < count; j++) {
@@ -184,12 +184,12 @@ static void chain_parts(struct part *parts, size_t count)
 
 /* Split codes [begin, end) into parts that follow each other. */
 static int split_cluster(struct clustering *clustering, size_t begin, size_t end,
-			 unsigned radius, struct part **parts_out, size_t *part_count_out,
-			 dwarfs_error **err)
+			 unsigned radius, struct cluster_part **parts_out,
+			 size_t *part_count_out, dwarfs_error **err)
 {
 	size_t most = end - begin < clustering->max_children ? end - begin
 							     : clustering->max_children;
-	auto_free struct part *parts = dw_calloc(most, sizeof(*parts));
+	auto_free struct cluster_part *parts = dw_calloc(most, sizeof(*parts));
 	auto_free uint32_t *offsets = dw_calloc(most, sizeof(*offsets));
 	size_t count = 0, at = begin;
 
@@ -226,7 +226,7 @@ static int split_cluster(struct clustering *clustering, size_t begin, size_t end
 static int cluster(struct clustering *clustering, size_t begin, size_t end,
 		   unsigned radius, dwarfs_error **err)
 {
-	auto_free struct part *parts = NULL;
+	auto_free struct cluster_part *parts = NULL;
 	size_t count = 0;
 	int ret;
 

@@ -12,7 +12,7 @@
 /* A file smaller than that is in one foreign block at most. */
 #define SMALL_FILE_BYTES ((uint64_t)64 << 10)
 
-struct unit {
+struct directory_unit {
 	uint64_t bytes; /* seen so far */
 	uint32_t *blocks;
 	size_t count, room;
@@ -30,7 +30,7 @@ struct locality {
 	const struct tree *tree;
 	const struct contents *contents;
 	uint32_t *unit_of; /* by directory */
-	struct unit *units;
+	struct directory_unit *units;
 	size_t unit_count;
 	struct share *shares;
 	size_t share_count, share_room;
@@ -127,7 +127,7 @@ uint32_t dw_locality_unit(const struct locality *locality, uint32_t content)
 /* -- blocks of a unit --------------------------------------------------------------- */
 
 /* Index of a block in the list of a unit, or where it would be inserted. */
-static size_t find_block(const struct unit *unit, uint32_t block)
+static size_t find_block(const struct directory_unit *unit, uint32_t block)
 {
 	size_t low = 0, high = unit->count;
 
@@ -142,14 +142,14 @@ static size_t find_block(const struct unit *unit, uint32_t block)
 	return low;
 }
 
-static bool has_block(const struct unit *unit, uint32_t block)
+static bool has_block(const struct directory_unit *unit, uint32_t block)
 {
 	size_t at = find_block(unit, block);
 
 	return at < unit->count && unit->blocks[at] == block;
 }
 
-static int add_unit_block(struct unit *unit, uint32_t block, bool is_foreign,
+static int add_unit_block(struct directory_unit *unit, uint32_t block, bool is_foreign,
 			  dwarfs_error **err)
 {
 	size_t at = find_block(unit, block);
@@ -192,7 +192,8 @@ int dw_locality_share(struct locality *locality, const struct fragment *fragment
 }
 
 /* How many more foreign blocks the unit may be in. */
-static size_t allowance(const struct locality *locality, const struct unit *unit)
+static size_t allowance(const struct locality *locality,
+			const struct directory_unit *unit)
 {
 	size_t own = unit->count - unit->foreign;
 	uint64_t needed = unit->bytes / locality->options.block_bytes + 1;
@@ -258,8 +259,8 @@ static void join_shares(struct locality *locality)
 
 /* -- judging ------------------------------------------------------------------------ */
 
-static bool is_foreign(const struct locality_batch *batch, const struct unit *unit,
-		       const struct chunk *chunk)
+static bool is_foreign(const struct locality_batch *batch,
+		       const struct directory_unit *unit, const struct chunk *chunk)
 {
 	return chunk->block != DW_NONE && chunk->block < batch->first_block &&
 	       !has_block(unit, chunk->block);
@@ -269,7 +270,7 @@ static bool is_foreign(const struct locality_batch *batch, const struct unit *un
 static int judge_file(struct locality *locality, const struct locality_batch *batch,
 		      size_t from, size_t to, uint8_t *marks, dwarfs_error **err)
 {
-	const struct unit *unit = &locality->units[batch->unit];
+	const struct directory_unit *unit = &locality->units[batch->unit];
 	int ret;
 
 	locality->share_count = 0;
@@ -309,7 +310,7 @@ static int judge_small_files(struct locality *locality,
 static int allow_blocks(struct locality *locality, const struct locality_batch *batch,
 			const uint8_t *marks, dwarfs_error **err)
 {
-	struct unit *unit = &locality->units[batch->unit];
+	struct directory_unit *unit = &locality->units[batch->unit];
 	size_t allowed = allowance(locality, unit);
 	int ret;
 
@@ -329,7 +330,7 @@ static int allow_blocks(struct locality *locality, const struct locality_batch *
 int dw_locality_judge(struct locality *locality, const struct locality_batch *batch,
 		      uint8_t *marks, size_t *marked_out, dwarfs_error **err)
 {
-	struct unit *unit = &locality->units[batch->unit];
+	struct directory_unit *unit = &locality->units[batch->unit];
 	int ret;
 
 	*marked_out = 0;

@@ -37,10 +37,10 @@ static void each_block_has_at_most_one_existing_text(void **state)
 		auto_test_image dwarfs_image *image = NULL;
 
 		metadata.has_category_metadata_json = true;
-		metadata.category_metadata_json = (struct table)TABLE(texts, 2);
+		metadata.category_metadata_json = (struct freeze_table)TABLE(texts, 2);
 		metadata.has_block_category_metadata = true;
 		metadata.block_category_metadata =
-			(struct table)TABLE(cases[i].pairs, cases[i].count);
+			(struct freeze_table)TABLE(cases[i].pairs, cases[i].count);
 		image = open_metadata(&craft, &metadata);
 		assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_METADATA, tell,
 						    (void *)cases[i].message, NULL, NULL,

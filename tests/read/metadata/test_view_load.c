@@ -53,7 +53,7 @@ static void counts_that_contradict_each_other_are_refused(void **state)
 			expected = 0;
 			break;
 		case 12:
-			metadata.modes = (struct table)TABLE(many_modes, 9);
+			metadata.modes = (struct freeze_table)TABLE(many_modes, 9);
 			break;
 		case 13:
 			metadata.block_size = 1000;
@@ -67,14 +67,14 @@ static void counts_that_contradict_each_other_are_refused(void **state)
 			break;
 		case 16:
 			metadata.has_features = true;
-			metadata.features = (struct table)TABLE(features, 1);
+			metadata.features = (struct freeze_table)TABLE(features, 1);
 			break;
 		case 17:
 			metadata.has_hole_block_index = true;
 			break;
 		case 18:
 			metadata.has_features = true;
-			metadata.features = (struct table)TABLE(unknown, 1);
+			metadata.features = (struct freeze_table)TABLE(unknown, 1);
 			expected = DWARFS_ERR_UNSUPPORTED;
 			break;
 		case 19:

@@ -21,7 +21,7 @@
 #define MAX_BLOCKS ((double)(1 << 20))
 
 /* Fragments of a unit of locality, as in gatherer.c. */
-struct batch {
+struct unit_batch {
 	struct locality *locality; /* NULL: nothing is stored again */
 	double near_bytes;
 	bool is_open;
@@ -42,7 +42,7 @@ struct forecast_state {
 	double unit_bytes;
 	double block_bytes, codec_bytes;
 	bool finds_segments;
-	struct batch batch;
+	struct unit_batch batch;
 	struct forecast *forecast;
 };
 
@@ -84,7 +84,8 @@ static uint32_t block_at(const struct forecast_state *state, double place)
 	return (uint32_t)(place / state->block_bytes);
 }
 
-static void add_chunk(struct batch *batch, uint32_t block, double bytes, uint32_t shingle)
+static void add_chunk(struct unit_batch *batch, uint32_t block, double bytes,
+		      uint32_t shingle)
 {
 	batch->shingles[batch->count] = shingle;
 	batch->chunks[batch->count++] =
@@ -141,7 +142,7 @@ static void add_shingle(struct forecast_state *state, uint32_t number, double by
 /* What is in the batch already is not copied a second time. */
 static void store_again(struct forecast_state *state)
 {
-	struct batch *batch = &state->batch;
+	struct unit_batch *batch = &state->batch;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct shingle *shingle;
@@ -160,7 +161,7 @@ static void store_again(struct forecast_state *state)
 }
 
 /* Units with the same contents may be in the blocks of these fragments, too. */
-static int share(struct batch *batch, const struct order_input *input,
+static int share(struct unit_batch *batch, const struct order_input *input,
 		 const uint32_t *numbers, dwarfs_error **err)
 {
 	size_t at = 0;
@@ -182,7 +183,7 @@ static int share(struct batch *batch, const struct order_input *input,
 static int judge(struct forecast_state *state, const uint32_t *numbers,
 		 dwarfs_error **err)
 {
-	struct batch *batch = &state->batch;
+	struct unit_batch *batch = &state->batch;
 	struct locality_batch judged = {
 		.unit = batch->unit,
 		.numbers = numbers + batch->first,
@@ -205,7 +206,7 @@ static int judge(struct forecast_state *state, const uint32_t *numbers,
 static int end_batch(struct forecast_state *state, const struct order_input *input,
 		     const uint32_t *numbers, dwarfs_error **err)
 {
-	struct batch *batch = &state->batch;
+	struct unit_batch *batch = &state->batch;
 	int ret = batch->is_open ? judge(state, numbers, err) : 0;
 	int shared = share(batch, input, numbers, ret < 0 ? NULL : err);
 
@@ -218,7 +219,7 @@ static int end_batch(struct forecast_state *state, const struct order_input *inp
 static int turn(struct forecast_state *state, const struct order_input *input,
 		const uint32_t *numbers, size_t at, dwarfs_error **err)
 {
-	struct batch *batch = &state->batch;
+	struct unit_batch *batch = &state->batch;
 	const struct fragment *fragment = &input->contents->fragments[numbers[at]];
 	uint32_t unit = dw_locality_unit(batch->locality, fragment->content);
 	int ret;
@@ -237,7 +238,7 @@ static int turn(struct forecast_state *state, const struct order_input *input,
 }
 
 /* Space for the chunks of another fragment: its segments, and the blocks it may fill. */
-static int reserve(struct batch *batch, double blocks, size_t segments,
+static int reserve(struct unit_batch *batch, double blocks, size_t segments,
 		   dwarfs_error **err)
 {
 	size_t count = batch->count + segments + (size_t)blocks + 2;
@@ -263,7 +264,7 @@ static void add_own_blocks(struct forecast_state *state, const struct order_inpu
 }
 
 /* Where segment.c has a gatherer. */
-static int init_batch(struct batch *batch, const struct order_input *input,
+static int init_batch(struct unit_batch *batch, const struct order_input *input,
 		      uint64_t bytes, uint32_t stream, dwarfs_error **err)
 {
 	struct locality_options locality = { .stream = stream };
@@ -319,7 +320,7 @@ static int add_fragment(struct forecast_state *state, const struct order_input *
 {
 	const struct sketch_piece *piece = &state->sketch->pieces[numbers[at]];
 	struct fragment *fragment = &input->contents->fragments[numbers[at]];
-	struct batch *batch = &state->batch;
+	struct unit_batch *batch = &state->batch;
 	double from;
 	size_t before;
 	int ret;

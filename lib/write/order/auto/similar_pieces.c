@@ -22,7 +22,7 @@ struct occurrence {
 	uint32_t last_other;	/* the last piece of another file than that */
 };
 
-struct finding {
+struct piece_search {
 	const struct fragment *fragments;
 	const struct sketch *sketch;
 	const uint32_t *pieces;
@@ -30,13 +30,13 @@ struct finding {
 	uint32_t *votes;		/* for each earlier piece */
 };
 
-static void free_finding(struct finding *finding)
+static void free_finding(struct piece_search *finding)
 {
 	dw_free(finding->occurrences);
 	dw_free(finding->votes);
 }
 
-static bool is_same_file(const struct finding *finding, uint32_t a, uint32_t b)
+static bool is_same_file(const struct piece_search *finding, uint32_t a, uint32_t b)
 {
 	return finding->fragments[finding->pieces[a]].content ==
 	       finding->fragments[finding->pieces[b]].content;
@@ -48,7 +48,7 @@ static bool is_local(const struct occurrence *occurrence)
 }
 
 /* Note that a shingle is in a piece; false if that is known. */
-static bool note(const struct finding *finding, struct occurrence *occurrence,
+static bool note(const struct piece_search *finding, struct occurrence *occurrence,
 		 uint32_t piece)
 {
 	uint32_t last = occurrence->last;
@@ -61,7 +61,7 @@ static bool note(const struct finding *finding, struct occurrence *occurrence,
 	return true;
 }
 
-static void count_occurrences(const struct finding *finding, size_t count)
+static void count_occurrences(const struct piece_search *finding, size_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		const struct sketch_piece *piece =
@@ -84,7 +84,7 @@ static void count_occurrences(const struct finding *finding, size_t count)
 }
 
 /* The earlier piece that has most of the shingles of this one. */
-static uint32_t find_similar(const struct finding *finding, uint32_t index)
+static uint32_t find_similar(const struct piece_search *finding, uint32_t index)
 {
 	const struct sketch_piece *piece =
 		&finding->sketch->pieces[finding->pieces[index]];
@@ -118,7 +118,7 @@ int dw_find_similar_pieces(const struct order_input *input, const struct sketch 
 			   dwarfs_error **err)
 {
 	size_t shingles = sketch->id_counts[SHINGLE_SHORT];
-	__attribute__((cleanup(free_finding))) struct finding finding = {
+	__attribute__((cleanup(free_finding))) struct piece_search finding = {
 		.fragments = input->contents->fragments,
 		.sketch = sketch,
 		.pieces = pieces,
@@ -141,13 +141,13 @@ int dw_find_similar_pieces(const struct order_input *input, const struct sketch 
 /* -- groups ---------------------------------------------------------------------------- */
 
 /* A forest: a piece is below the earlier one that it resembles. */
-struct grouping {
+struct piece_forest {
 	uint32_t *first_child, *next_sibling; /* ascending; DW_NONE: none */
 	uint32_t *stack;		      /* pieces whose children are to come */
 	bool *is_placed;
 };
 
-static void free_grouping(struct grouping *grouping)
+static void free_grouping(struct piece_forest *grouping)
 {
 	dw_free(grouping->first_child);
 	dw_free(grouping->next_sibling);
@@ -155,10 +155,10 @@ static void free_grouping(struct grouping *grouping)
 	dw_free(grouping->is_placed);
 }
 
-static int new_grouping(struct grouping *grouping, const uint32_t *similar, size_t count,
-			dwarfs_error **err)
+static int new_grouping(struct piece_forest *grouping, const uint32_t *similar,
+			size_t count, dwarfs_error **err)
 {
-	*grouping = (struct grouping){
+	*grouping = (struct piece_forest){
 		.first_child = dw_calloc(count, sizeof(uint32_t)),
 		.next_sibling = dw_calloc(count, sizeof(uint32_t)),
 		.stack = dw_calloc(count, sizeof(uint32_t)),
@@ -181,7 +181,7 @@ static int new_grouping(struct grouping *grouping, const uint32_t *similar, size
 }
 
 /* Place a piece and those below it, depth first; what does not fit stays for later. */
-static size_t place_group(struct grouping *grouping, const struct fragment *fragments,
+static size_t place_group(struct piece_forest *grouping, const struct fragment *fragments,
 			  const uint32_t *pieces, uint32_t root, uint64_t max_bytes,
 			  uint32_t *ordered)
 {
@@ -218,7 +218,7 @@ int dw_group_similar_pieces(const struct order_input *input, const uint32_t *pie
 			    const uint32_t *similar, size_t count, uint64_t max_bytes,
 			    uint32_t *ordered_out, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_grouping))) struct grouping grouping = { 0 };
+	__attribute__((cleanup(free_grouping))) struct piece_forest grouping = { 0 };
 	size_t placed = 0;
 	int ret = new_grouping(&grouping, similar, count, err);
 
