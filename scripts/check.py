@@ -19,12 +19,12 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-JOBS = max(2, os.cpu_count() or 2)
+JOBS = max(2, os.cpu_count() or 2) + 1  # as tests wait for disks, mounts and time, too
 SLOWEST = 10
 NO_BINDINGS = [f"-D{language}=disabled" for language in ("python", "java", "perl", "ruby", "lua")]
 FAILURE_LINES = 40  # of the output of a test that failed, repeated at the end
 MEMORY = "/dev/shm"
-MEMORY_BYTES = 2 << 30  # free, for the files of two tests at a time
+MEMORY_BYTES = 3 << 30  # free, for the files of three tests at a time
 
 
 class Counts:

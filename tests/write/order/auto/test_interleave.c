@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -220,6 +222,93 @@ static void interleaved_files_are_smaller(void **state)
 	dw_free(data);
 }
 
+#define WORDS	   40
+#define LINE_KINDS 20
+#define LINE_ROOM  128
+
+/* A text of few kinds of lines. */
+static void put_lines(char kinds[LINE_KINDS][LINE_ROOM], const uint32_t *lines,
+		      uint8_t *out)
+{
+	size_t at = 0;
+
+	for (const uint32_t *line = lines; at < FILE_BYTES; line++) {
+		char text[LINE_ROOM];
+		size_t size = (size_t)snprintf(text, sizeof(text), "%s%" PRIu32 "\n",
+					       kinds[*line >> 2], *line & 3);
+
+		memcpy(out + at, text, size < FILE_BYTES - at ? size : FILE_BYTES - at);
+		at += size;
+	}
+}
+
+/* Releases of a text: of 24 lines one is another line in the next. */
+static void put_releases(uint8_t *data)
+{
+	char words[WORDS][10] = { { 0 } }, kinds[LINE_KINDS][LINE_ROOM];
+	uint32_t *lines = dw_malloc(FILE_BYTES * sizeof(*lines)), random = 3;
+
+	assert_non_null(lines);
+	for (size_t i = 0; i < WORDS; i++) {
+		size_t size = 3 + next_random(&random) % 6;
+
+		for (size_t k = 0; k < size; k++)
+			words[i][k] = (char)('a' + (next_random(&random) >> 8) % 8);
+		words[i][size] = '\0';
+	}
+	for (size_t i = 0; i < LINE_KINDS; i++) {
+		kinds[i][0] = '\0';
+		for (unsigned k = 0; k < 8; k++) {
+			strcat(kinds[i], words[(next_random(&random) >> 8) % WORDS]);
+			strcat(kinds[i], " ");
+		}
+	}
+	for (size_t i = 0; i < FILE_BYTES; i++)
+		lines[i] = (next_random(&random) % LINE_KINDS) << 2 |
+			   (next_random(&random) & 3);
+	for (unsigned file = 0; file < FILES; file++) {
+		put_lines(kinds, lines, data + file * FILE_BYTES);
+		for (size_t i = 0; i + 24 <= FILE_BYTES; i += 24)
+			lines[i + next_random(&random) % 24] =
+				(next_random(&random) % LINE_KINDS) << 2 |
+				(next_random(&random) & 3);
+	}
+	dw_free(lines);
+}
+
+/* What the forecast of an order is in the last messages. */
+static double score_of(const char *order)
+{
+	const char *at = all_messages(), *next;
+
+	while ((next = strstr(at + 1, order)))
+		at = next;
+	return strtod(at + strlen(order), NULL);
+}
+
+/* Most of each file is in the one before, and both orders store that once: the forecast is the
+ * same. */
+static void near_equal_files_are_tried(void **state)
+{
+	const struct place *place = *state;
+	uint8_t *data;
+	uint64_t in_turn, interleaved;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	data = new_data();
+	put_releases(data);
+	put_files(place, data);
+	in_turn = pack(place, "path", 0);
+	interleaved = pack(place, "auto", 0);
+	assert_true(score_of("large files interleaved: score ") >
+		    0.98 * score_of("large files in turn: score "));
+	assert_non_null(strstr(all_messages(), "pieces of large files: interleaved"));
+	assert_true(interleaved < in_turn - in_turn / 20);
+	expect_files(place, data);
+	dw_free(data);
+}
+
 /* Holes of a file are most of the bytes. */
 static void holes_do_not_count(void **state)
 {
@@ -393,6 +482,8 @@ int main(void)
 		cmocka_unit_test(what_has_nothing_in_common_stays_whole),
 		cmocka_unit_test(variants_are_interleaved),
 		cmocka_unit_test_setup_teardown(interleaved_files_are_smaller, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(near_equal_files_are_tried, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(holes_do_not_count, make_place,
 						remove_place),
