@@ -33,7 +33,7 @@ static void release_side(struct side *side)
 	dwarfs_image_free(side->image);
 	dw_fd_close(side->fd);
 	dwarfs_io_free(side->io);
-	dw_listed_free(&side->listing);
+	dw_side_free(&side->listing);
 	*side = (struct side){ .fd = -1 };
 }
 
@@ -278,7 +278,7 @@ static int list_side(dwarfs_compare *compare, int number,
 	side->context = compare->context;
 	side->is_unread = ignores(compare, DWARFS_DIFFERENCE_CONTENTS);
 	side->is_bare = ignores(compare, DWARFS_DIFFERENCE_XATTR);
-	dw_listed_free(&side->listing);
+	dw_side_free(&side->listing);
 	switch (side->kind) {
 	case SIDE_IMAGE:
 		ret = dw_list_image(side, progress, err);
@@ -294,7 +294,7 @@ static int list_side(dwarfs_compare *compare, int number,
 			       number == DWARFS_COMPARE_A ? "A" : "B");
 	}
 	if (ret == 0)
-		ret = dw_listed_sort(&side->listing, err);
+		ret = dw_side_sort(&side->listing, err);
 	compare->entries[number] = side->listing.count;
 	return ret;
 }
@@ -372,8 +372,8 @@ int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
 	memset(compare->entries, 0, sizeof(compare->entries));
 	dw_progress_start(&progress, compare->task);
 	ret = run_compare(compare, &differ, &progress, &why);
-	dw_listed_free(&compare->sides[0].listing);
-	dw_listed_free(&compare->sides[1].listing);
+	dw_side_free(&compare->sides[0].listing);
+	dw_side_free(&compare->sides[1].listing);
 	if (ret < 0) {
 		if (err)
 			dw_error_copy(err, ret, why);

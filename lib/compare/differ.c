@@ -99,8 +99,8 @@ static int tell_difference(struct differ *differ, dwarfs_difference difference,
 	differ->counts[difference.kind]++;
 	if (!differ->call)
 		return 0;
-	ret = dw_listed_path_text(differ->current_side, differ->current_path,
-				  &differ->path, err);
+	ret = dw_side_path_text(differ->current_side, differ->current_path, &differ->path,
+				err);
 	if (ret < 0)
 		return ret;
 	difference.path = (const char *)differ->path.data;
@@ -287,7 +287,7 @@ static int compare_targets(struct differ *differ, const struct pair *pair,
 
 	for (int i = 0; i < 2; i++) {
 		difference.values[i] =
-			dw_listed_at(differ->sides[i], pair->entries[i]->target);
+			dw_side_at(differ->sides[i], pair->entries[i]->target);
 		difference.bytes[i] = pair->entries[i]->target_bytes;
 	}
 	if (difference.bytes[0] == difference.bytes[1] &&
@@ -333,7 +333,7 @@ static int compare_contents(struct differ *differ, const struct pair *pair,
 		const struct side_contents *one = contents_of(differ, pair, i);
 
 		if (one->trouble != NO_TEXT)
-			why[i] = dw_listed_at(differ->sides[i], one->trouble);
+			why[i] = dw_side_at(differ->sides[i], one->trouble);
 	}
 	if (why[0] || why[1])
 		return tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, why[0], why[1], err);
@@ -370,7 +370,7 @@ static int tell_links(struct differ *differ, const uint32_t paths[2], dwarfs_err
 
 		if (paths[i] == NO_PATH)
 			continue;
-		ret = dw_listed_path_text(differ->sides[i], paths[i], to[i], err);
+		ret = dw_side_path_text(differ->sides[i], paths[i], to[i], err);
 		if (ret < 0)
 			return ret;
 		found[i] = (const char *)to[i]->data;
@@ -397,7 +397,7 @@ static int compare_links(struct differ *differ, const struct pair *pair,
 /* -- extended attributes ------------------------------------------------------------- */
 
 static int tell_xattr(struct differ *differ, const struct pair *pair,
-		      const struct listed_xattr *a, const struct listed_xattr *b,
+		      const struct side_xattr *a, const struct side_xattr *b,
 		      dwarfs_error **err)
 {
 	const dwarfs_difference difference = {
@@ -421,8 +421,7 @@ static int tell_lost(struct differ *differ, const struct pair *pair, enum known 
 
 	for (int i = 0; i < 2; i++)
 		if (pair->entries[i] && (pair->entries[i]->known & how))
-			found[i] =
-				dw_listed_at(differ->sides[i], pair->entries[i]->xattrs);
+			found[i] = dw_side_at(differ->sides[i], pair->entries[i]->xattrs);
 	if (!found[0] && !found[1])
 		return 0;
 	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, found[0], found[1], err);
@@ -432,7 +431,7 @@ static int tell_lost(struct differ *differ, const struct pair *pair, enum known 
 static int compare_xattrs(struct differ *differ, const struct pair *pair,
 			  dwarfs_error **err)
 {
-	struct listed_xattr next[2];
+	struct side_xattr next[2];
 	uint32_t at[2] = { 0, 0 };
 	bool has[2];
 	int ret = 0;
@@ -442,8 +441,8 @@ static int compare_xattrs(struct differ *differ, const struct pair *pair,
 	if (ret != 0 || !both_know(pair, KNOWN_XATTRS))
 		return ret < 0 ? ret : 0;
 	for (int i = 0; i < 2; i++)
-		has[i] = dw_listed_xattr(differ->sides[i], pair->entries[i], &at[i],
-					 &next[i]);
+		has[i] = dw_side_xattr(differ->sides[i], pair->entries[i], &at[i],
+				       &next[i]);
 	while (has[0] || has[1]) {
 		int order = !has[0]   ? 1
 			    : !has[1] ? -1
@@ -454,11 +453,11 @@ static int compare_xattrs(struct differ *differ, const struct pair *pair,
 		if (ret < 0)
 			return ret;
 		if (order <= 0)
-			has[0] = dw_listed_xattr(differ->sides[0], pair->entries[0],
-						 &at[0], &next[0]);
+			has[0] = dw_side_xattr(differ->sides[0], pair->entries[0], &at[0],
+					       &next[0]);
 		if (order >= 0)
-			has[1] = dw_listed_xattr(differ->sides[1], pair->entries[1],
-						 &at[1], &next[1]);
+			has[1] = dw_side_xattr(differ->sides[1], pair->entries[1], &at[1],
+					       &next[1]);
 	}
 	return 0;
 }
@@ -541,7 +540,7 @@ static bool next_pair(const struct side_listing *const sides[2], size_t at[2],
 	if (!left && !right)
 		return false;
 	if (left && right)
-		order = dw_listed_compare(sides, left, right);
+		order = dw_side_compare(sides, left, right);
 	if (left && order <= 0)
 		at[0]++;
 	else

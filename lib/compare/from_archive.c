@@ -56,25 +56,25 @@ static int list_archive_entry(void *user, const struct archive_listed *from,
 	int ret;
 
 	if (S_ISREG(from->mode) && !from->hard_link) {
-		if ((ret = dw_listed_add_file(listing, 0, 0, &file, err)) < 0)
+		if ((ret = dw_side_add_file(listing, 0, 0, &file, err)) < 0)
 			return ret;
 		entry.file = file;
 	}
 	reading->has_fraction |= from->nanoseconds != 0;
 	reading->is_link = from->hard_link != NULL;
-	if ((ret = dw_listed_path(listing, from->path, from->path_bytes, &path, err)) < 0)
+	if ((ret = dw_side_path(listing, from->path, from->path_bytes, &path, err)) < 0)
 		return ret;
-	ret = dw_listed_add(listing, path, &entry, &listed, err);
+	ret = dw_side_add(listing, path, &entry, &listed, err);
 	if (ret == 0 && from->target) {
 		listed->target_bytes = (uint32_t)strlen(from->target);
-		ret = dw_listed_text(listing, from->target, listed->target_bytes,
-				     &listed->target, err);
+		ret = dw_side_text(listing, from->target, listed->target_bytes,
+				   &listed->target, err);
 	}
 	if (ret < 0 || !from->hard_link)
 		return ret;
 	link.number = listed->number;
-	if ((ret = dw_listed_text(listing, from->hard_link, strlen(from->hard_link),
-				  &link.target, err)) < 0 ||
+	if ((ret = dw_side_text(listing, from->hard_link, strlen(from->hard_link),
+				&link.target, err)) < 0 ||
 	    (ret = dw_grow(&reading->links, &reading->link_room, reading->link_count + 1,
 			   err)) < 0)
 		return ret;
@@ -89,7 +89,7 @@ static int take_xattr(void *user, const char *name, const void *value, size_t by
 
 	if (reading->side->is_bare)
 		return 0;
-	return dw_listed_add_xattr(&reading->side->listing, name, value, bytes, err);
+	return dw_side_add_xattr(&reading->side->listing, name, value, bytes, err);
 }
 
 static int take_data(void *user, const void *data, size_t bytes, uint64_t offset,
@@ -183,7 +183,7 @@ static int fail_link(const struct side_listing *listing, uint32_t path,
 		     const char *target, dwarfs_error **err)
 {
 	auto_buffer struct buffer text = { 0 };
-	int ret = dw_listed_path_text(listing, path, &text, err);
+	int ret = dw_side_path_text(listing, path, &text, err);
 
 	return ret < 0 ? ret
 		       : dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -196,9 +196,9 @@ static int join(struct archive_reading *reading, const struct by_path *index,
 		const struct link *link, dwarfs_error **err)
 {
 	struct side_listing *listing = &reading->side->listing;
-	const char *path = dw_listed_at(listing, link->target);
+	const char *path = dw_side_at(listing, link->target);
 	struct side_entry *listed = &listing->list[link->number];
-	const uint32_t target_path = dw_listed_find_path(listing, path);
+	const uint32_t target_path = dw_side_find_path(listing, path);
 	const uint32_t target = target_path == NO_PATH
 					? UINT32_MAX
 					: find(index, target_path, link->number);
@@ -253,7 +253,7 @@ static int add_parents(struct side_listing *listing, dwarfs_error **err)
 	auto_free bool *is_listed = NULL;
 	struct side_entry *listed;
 	uint32_t root;
-	int ret = dw_listed_path(listing, "", 0, &root, err);
+	int ret = dw_side_path(listing, "", 0, &root, err);
 
 	if (ret < 0)
 		return ret;
@@ -263,7 +263,7 @@ static int add_parents(struct side_listing *listing, dwarfs_error **err)
 		is_listed[listing->list[i].path] = true;
 	for (uint32_t i = 0; i < listing->path_count && ret == 0; i++)
 		if (!is_listed[i])
-			ret = dw_listed_add(listing, i, &directory, &listed, err);
+			ret = dw_side_add(listing, i, &directory, &listed, err);
 	return ret;
 }
 

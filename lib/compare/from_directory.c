@@ -61,7 +61,7 @@ static struct side_entry describe_stat(const struct os_stat *st)
 static int fail_entry(struct listing_run *run, uint32_t path, int errnum,
 		      const char *what, dwarfs_error **err)
 {
-	int ret = dw_listed_path_text(&run->side->listing, path, &run->shown, err);
+	int ret = dw_side_path_text(&run->side->listing, path, &run->shown, err);
 
 	return ret < 0 ? ret
 		       : dw_fail_errno(err, errnum, "'%s': cannot %s",
@@ -79,8 +79,8 @@ static int lose_disk_xattrs(struct listing_run *run, int errnum, const char *wha
 	if (errnum == ENOMEM)
 		return dw_fail_nomem(err);
 	dw_fail_errno(&why, errnum, "cannot %s", what);
-	return dw_listed_lose(&run->side->listing, KNOWN_NO_XATTRS,
-			      dwarfs_error_message(why), err);
+	return dw_side_lose(&run->side->listing, KNOWN_NO_XATTRS,
+			    dwarfs_error_message(why), err);
 }
 
 static int add_disk_xattrs(struct listing_run *run, int dir, const char *name,
@@ -105,8 +105,8 @@ static int add_disk_xattrs(struct listing_run *run, int dir, const char *name,
 		if (ret < 0)
 			return lose_disk_xattrs(run, -ret, "read an extended attribute",
 						err);
-		ret = dw_listed_add_xattr(&run->side->listing, attribute, run->value.data,
-					  run->value.size, err);
+		ret = dw_side_add_xattr(&run->side->listing, attribute, run->value.data,
+					run->value.size, err);
 		if (ret < 0)
 			return ret;
 	}
@@ -121,15 +121,15 @@ static int add_disk_target(struct listing_run *run, int dir, const char *name,
 	if (ret < 0)
 		return fail_entry(run, listed->path, -ret, "read the link", err);
 	listed->target_bytes = (uint32_t)run->text.size;
-	return dw_listed_text(&run->side->listing, run->text.data, run->text.size,
-			      &listed->target, err);
+	return dw_side_text(&run->side->listing, run->text.data, run->text.size,
+			    &listed->target, err);
 }
 
 static int list_disk_file(struct listing_run *run, const struct os_stat *st,
 			  struct side_entry *listed, dwarfs_error **err)
 {
-	int ret = dw_listed_add_file(&run->side->listing, st->size, listed->path,
-				     &listed->file, err);
+	int ret = dw_side_add_file(&run->side->listing, st->size, listed->path,
+				   &listed->file, err);
 
 	if (ret < 0 || st->links < 2)
 		return ret;
@@ -146,7 +146,7 @@ static int add_disk_entry(struct listing_run *run, int dir, const char *name,
 {
 	const struct side_entry entry = describe_stat(st);
 	struct side_entry *listed;
-	int ret = dw_listed_add(&run->side->listing, path, &entry, &listed, err);
+	int ret = dw_side_add(&run->side->listing, path, &entry, &listed, err);
 
 	if (ret < 0)
 		return ret;
@@ -168,7 +168,7 @@ static int read_dir(struct listing_run *run, uint32_t path, dwarfs_error **err)
 	auto_fd int fd = -1;
 	int ret;
 
-	ret = dw_listed_path_text(&run->side->listing, path, &run->shown, err);
+	ret = dw_side_path_text(&run->side->listing, path, &run->shown, err);
 	if (ret < 0)
 		return ret;
 	ret = dw_dir_open_at(run->side->fd, (const char *)run->shown.data, &fd);
@@ -181,8 +181,8 @@ static int read_dir(struct listing_run *run, uint32_t path, dwarfs_error **err)
 		uint32_t entry_path;
 		struct os_stat st;
 
-		if ((ret = dw_listed_path_in(&run->side->listing, path, name,
-					     strlen(name), &entry_path, err)) < 0)
+		if ((ret = dw_side_path_in(&run->side->listing, path, name, strlen(name),
+					   &entry_path, err)) < 0)
 			return ret;
 		if ((ret = dw_stat_at(fd, name, &st)) < 0)
 			return fail_entry(run, entry_path, -ret, "be read", err);
@@ -226,7 +226,7 @@ static int list_tree(struct listing_run *run, dwarfs_error **err)
 
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot read the directory");
-	if ((ret = dw_listed_path(&run->side->listing, "", 0, &root, err)) < 0 ||
+	if ((ret = dw_side_path(&run->side->listing, "", 0, &root, err)) < 0 ||
 	    (ret = add_disk_entry(run, run->side->fd, "", root, &st, err)) < 0 ||
 	    (ret = read_dir(run, root, err)) < 0)
 		return ret;
@@ -352,8 +352,8 @@ static int sum_file(struct side *side, const struct side_contents *contents,
 {
 	auto_fd int fd = -1;
 	struct os_stat st;
-	int ret = dw_listed_path_text(&side->listing, (uint32_t)contents->id,
-				      &worker->path, err);
+	int ret = dw_side_path_text(&side->listing, (uint32_t)contents->id, &worker->path,
+				    err);
 
 	if (ret < 0)
 		return ret;
@@ -447,9 +447,8 @@ int dw_sum_directory(struct side *side, struct dwarfs_progress *progress,
 		struct failure *failure = &summing.failures[i];
 
 		if (ret == 0)
-			ret = dw_listed_trouble(&side->listing, failure->file,
-						dwarfs_error_message(failure->error),
-						err);
+			ret = dw_side_trouble(&side->listing, failure->file,
+					      dwarfs_error_message(failure->error), err);
 		dwarfs_error_free(failure->error);
 	}
 	dw_free(summing.failures);

@@ -77,10 +77,10 @@ static int add_image_target(struct side *side, dwarfs_inode inode,
 	if (dw_is_fatal(ret))
 		return dw_error_copy(err, ret, why);
 	if (ret < 0)
-		return dw_listed_lose(&side->listing, KNOWN_LOST,
-				      dwarfs_error_message(why), err);
+		return dw_side_lose(&side->listing, KNOWN_LOST, dwarfs_error_message(why),
+				    err);
 	listed->target_bytes = (uint32_t)bytes;
-	return dw_listed_text(&side->listing, target, bytes, &listed->target, err);
+	return dw_side_text(&side->listing, target, bytes, &listed->target, err);
 }
 
 /* All attributes of an image are in one section: if it cannot be read, this is reported
@@ -91,8 +91,8 @@ static int lose_image_xattrs(struct side *side, int code, const dwarfs_error *wh
 	if (dw_is_fatal(code))
 		return dw_error_copy(err, code, why);
 	side->is_bare = true;
-	return dw_listed_lose(&side->listing, KNOWN_NO_XATTRS, dwarfs_error_message(why),
-			      err);
+	return dw_side_lose(&side->listing, KNOWN_NO_XATTRS, dwarfs_error_message(why),
+			    err);
 }
 
 static int add_image_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error **err)
@@ -109,7 +109,7 @@ static int add_image_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error 
 			return lose_image_xattrs(side, ret, why, err);
 		if (ret == 0)
 			return 0;
-		ret = dw_listed_add_xattr(&side->listing, name, value, bytes, err);
+		ret = dw_side_add_xattr(&side->listing, name, value, bytes, err);
 		if (ret < 0)
 			return ret;
 	}
@@ -125,8 +125,8 @@ static int file_of(struct side *side, uint32_t *files, const dwarfs_stat *stat,
 	if (inode >= dwarfs_image_inode_count(side->image))
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "inode %" PRIu32, inode);
 	if (files[inode] == NO_FILE &&
-	    (ret = dw_listed_add_file(&side->listing, dwarfs_stat_bytes(stat), inode,
-				      &files[inode], err)) < 0)
+	    (ret = dw_side_add_file(&side->listing, dwarfs_stat_bytes(stat), inode,
+				    &files[inode], err)) < 0)
 		return ret;
 	*file_out = files[inode];
 	return 0;
@@ -138,7 +138,7 @@ static int add_image_entry(struct side *side, uint32_t path, const dwarfs_stat *
 	const struct side_entry entry = describe_inode(side, stat);
 	const dwarfs_inode inode = dwarfs_stat_inode(stat);
 	struct side_entry *listed;
-	int ret = dw_listed_add(&side->listing, path, &entry, &listed, err);
+	int ret = dw_side_add(&side->listing, path, &entry, &listed, err);
 
 	if (ret == 0 && S_ISLNK(entry.mode))
 		ret = add_image_target(side, inode, listed, err);
@@ -161,10 +161,10 @@ static int add_lost(struct side *side, uint32_t path, int code, const dwarfs_err
 
 	if (dw_is_fatal(code))
 		return dw_error_copy(err, code, why);
-	ret = dw_listed_add(&side->listing, path, &entry, &listed, err);
+	ret = dw_side_add(&side->listing, path, &entry, &listed, err);
 	return ret < 0 ? ret
-		       : dw_listed_lose(&side->listing, KNOWN_LOST,
-					dwarfs_error_message(why), err);
+		       : dw_side_lose(&side->listing, KNOWN_LOST,
+				      dwarfs_error_message(why), err);
 }
 
 static int list_entry(struct side *side, dwarfs_entry entry, uint32_t path,
@@ -199,13 +199,13 @@ static int find_entry_path(struct side_listing *listing, struct walked_path *abo
 
 	if (bytes == 0) {
 		above->count = 0;
-		ret = dw_listed_path(listing, "", 0, path_out, err);
+		ret = dw_side_path(listing, "", 0, path_out, err);
 	} else {
 		while (above->count > 1 &&
 		       above->list[above->count - 1].bytes > parent_bytes)
 			above->count--;
-		ret = dw_listed_path_in(listing, above->list[above->count - 1].path, name,
-					strlen(name), path_out, err);
+		ret = dw_side_path_in(listing, above->list[above->count - 1].path, name,
+				      strlen(name), path_out, err);
 	}
 	if (ret < 0 ||
 	    (ret = dw_grow(&above->list, &above->room, above->count + 1, err)) < 0)
@@ -231,8 +231,8 @@ static int lose_entry(struct side *side, struct walked_path *above, const char *
 		return ret;
 	/* A directory that was listed, and cannot be entered. */
 	if (side->listing.list[side->listing.count - 1].path == path)
-		return dw_listed_lose(&side->listing, KNOWN_LOST,
-				      dwarfs_error_message(why), err);
+		return dw_side_lose(&side->listing, KNOWN_LOST, dwarfs_error_message(why),
+				    err);
 	return add_lost(side, path, code, why, err);
 }
 
@@ -414,8 +414,8 @@ static int end_failed_sum(dwarfs_inode inode, const dwarfs_error *why, dwarfs_er
 	struct image_summing *summing = user;
 	const uint32_t file = summing->file_of[inode.number];
 	uint64_t none[2];
-	int ret = dw_listed_trouble(&summing->side->listing, file,
-				    dwarfs_error_message(why), &summing->error);
+	int ret = dw_side_trouble(&summing->side->listing, file,
+				  dwarfs_error_message(why), &summing->error);
 
 	summing->side->listing.files[file].is_wanted = false;
 	if (ret == 0 && summing->sums[file]) {
@@ -511,8 +511,8 @@ static int sum_alone(struct image_summing *summing, uint32_t file, void *buffer,
 	if (dw_is_fatal(ret))
 		return dw_error_copy(err, ret, why);
 	if (ret < 0)
-		return dw_listed_trouble(&summing->side->listing, file,
-					 dwarfs_error_message(why), err);
+		return dw_side_trouble(&summing->side->listing, file,
+				       dwarfs_error_message(why), err);
 	return 0;
 }
 

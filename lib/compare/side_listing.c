@@ -8,7 +8,7 @@
 
 #include "compare/side_listing.h"
 
-void dw_listed_free(struct side_listing *listing)
+void dw_side_free(struct side_listing *listing)
 {
 	dw_buffer_free(&listing->text);
 	dw_free(listing->paths);
@@ -18,8 +18,8 @@ void dw_listed_free(struct side_listing *listing)
 	*listing = (struct side_listing){ 0 };
 }
 
-int dw_listed_text(struct side_listing *listing, const void *data, size_t bytes,
-		   uint64_t *offset_out, dwarfs_error **err)
+int dw_side_text(struct side_listing *listing, const void *data, size_t bytes,
+		 uint64_t *offset_out, dwarfs_error **err)
 {
 	const uint64_t offset = listing->text.size;
 	int ret;
@@ -49,7 +49,7 @@ static size_t head_of(const struct side_listing *listing, uint32_t parent,
 static void link_path(struct side_listing *listing, uint32_t path)
 {
 	struct path_node *node = &listing->paths[path];
-	const char *name = dw_listed_at(listing, node->name);
+	const char *name = dw_side_at(listing, node->name);
 	uint32_t *head =
 		&listing->path_heads[head_of(listing, node->parent, name, strlen(name))];
 
@@ -88,7 +88,7 @@ static int add_path(struct side_listing *listing, uint32_t parent, const char *n
 	int ret;
 
 	if ((ret = grow_paths(listing, err)) < 0 ||
-	    (ret = dw_listed_text(listing, name, bytes, &node.name, err)) < 0)
+	    (ret = dw_side_text(listing, name, bytes, &node.name, err)) < 0)
 		return ret;
 	if (parent != NO_PATH)
 		node.depth = listing->paths[parent].depth + 1;
@@ -112,7 +112,7 @@ static uint32_t find_in(const struct side_listing *listing, uint32_t parent,
 
 	for (; path != NO_PATH; path = listing->paths[path].next) {
 		const struct path_node *node = &listing->paths[path];
-		const char *text = dw_listed_at(listing, node->name);
+		const char *text = dw_side_at(listing, node->name);
 
 		if (node->parent == parent && strlen(text) == bytes &&
 		    memcmp(text, name, bytes) == 0)
@@ -121,8 +121,8 @@ static uint32_t find_in(const struct side_listing *listing, uint32_t parent,
 	return path;
 }
 
-int dw_listed_path_in(struct side_listing *listing, uint32_t parent, const char *name,
-		      size_t bytes, uint32_t *path_out, dwarfs_error **err)
+int dw_side_path_in(struct side_listing *listing, uint32_t parent, const char *name,
+		    size_t bytes, uint32_t *path_out, dwarfs_error **err)
 {
 	int ret = need_root(listing, err);
 
@@ -134,8 +134,8 @@ int dw_listed_path_in(struct side_listing *listing, uint32_t parent, const char 
 		       : add_path(listing, parent, name, bytes, path_out, err);
 }
 
-int dw_listed_path(struct side_listing *listing, const char *text, size_t bytes,
-		   uint32_t *path_out, dwarfs_error **err)
+int dw_side_path(struct side_listing *listing, const char *text, size_t bytes,
+		 uint32_t *path_out, dwarfs_error **err)
 {
 	uint32_t path = ROOT_PATH;
 	int ret = need_root(listing, err);
@@ -144,13 +144,13 @@ int dw_listed_path(struct side_listing *listing, const char *text, size_t bytes,
 		const char *slash = memchr(text + at, '/', bytes - at);
 
 		end = slash ? (size_t)(slash - text) : bytes;
-		ret = dw_listed_path_in(listing, path, text + at, end - at, &path, err);
+		ret = dw_side_path_in(listing, path, text + at, end - at, &path, err);
 	}
 	*path_out = path;
 	return ret;
 }
 
-uint32_t dw_listed_find_path(const struct side_listing *listing, const char *text)
+uint32_t dw_side_find_path(const struct side_listing *listing, const char *text)
 {
 	uint32_t path = listing->path_count ? ROOT_PATH : NO_PATH;
 
@@ -163,15 +163,15 @@ uint32_t dw_listed_find_path(const struct side_listing *listing, const char *tex
 	return path;
 }
 
-int dw_listed_path_text(const struct side_listing *listing, uint32_t path,
-			struct buffer *to, dwarfs_error **err)
+int dw_side_path_text(const struct side_listing *listing, uint32_t path,
+		      struct buffer *to, dwarfs_error **err)
 {
 	size_t bytes = 0;
 	uint8_t *at;
 	int ret;
 
 	for (uint32_t i = path; i != ROOT_PATH; i = listing->paths[i].parent)
-		bytes += strlen(dw_listed_at(listing, listing->paths[i].name)) +
+		bytes += strlen(dw_side_at(listing, listing->paths[i].name)) +
 			 (listing->paths[i].depth > 1);
 	to->size = 0;
 	if ((ret = dw_buffer_reserve(to, bytes + 1, err)) < 0)
@@ -180,7 +180,7 @@ int dw_listed_path_text(const struct side_listing *listing, uint32_t path,
 	at = to->data + bytes;
 	*at = '\0';
 	for (uint32_t i = path; i != ROOT_PATH; i = listing->paths[i].parent) {
-		const char *name = dw_listed_at(listing, listing->paths[i].name);
+		const char *name = dw_side_at(listing, listing->paths[i].name);
 		const size_t name_bytes = strlen(name);
 
 		at -= name_bytes;
@@ -193,9 +193,9 @@ int dw_listed_path_text(const struct side_listing *listing, uint32_t path,
 
 /* -- entries ------------------------------------------------------------------------- */
 
-int dw_listed_add(struct side_listing *listing, uint32_t path,
-		  const struct side_entry *entry, struct side_entry **listed_out,
-		  dwarfs_error **err)
+int dw_side_add(struct side_listing *listing, uint32_t path,
+		const struct side_entry *entry, struct side_entry **listed_out,
+		dwarfs_error **err)
 {
 	struct side_entry *listed;
 	int ret;
@@ -213,8 +213,8 @@ int dw_listed_add(struct side_listing *listing, uint32_t path,
 	return 0;
 }
 
-int dw_listed_add_file(struct side_listing *listing, uint64_t size, uint64_t id,
-		       uint32_t *file_out, dwarfs_error **err)
+int dw_side_add_file(struct side_listing *listing, uint64_t size, uint64_t id,
+		     uint32_t *file_out, dwarfs_error **err)
 {
 	int ret = dw_grow(&listing->files, &listing->file_room, listing->file_count + 1,
 			  err);
@@ -231,19 +231,19 @@ int dw_listed_add_file(struct side_listing *listing, uint64_t size, uint64_t id,
 	return 0;
 }
 
-int dw_listed_trouble(struct side_listing *listing, uint32_t file, const char *why,
-		      dwarfs_error **err)
+int dw_side_trouble(struct side_listing *listing, uint32_t file, const char *why,
+		    dwarfs_error **err)
 {
-	return dw_listed_text(listing, why, strlen(why), &listing->files[file].trouble,
-			      err);
+	return dw_side_text(listing, why, strlen(why), &listing->files[file].trouble,
+			    err);
 }
 
 /* -- extended attributes ------------------------------------------------------------- */
 
 /* The layout in the text: the size of the value, name, NUL, value, NUL. */
 
-int dw_listed_add_xattr(struct side_listing *listing, const char *name, const void *value,
-			size_t bytes, dwarfs_error **err)
+int dw_side_add_xattr(struct side_listing *listing, const char *name, const void *value,
+		      size_t bytes, dwarfs_error **err)
 {
 	struct side_entry *entry = &listing->list[listing->count - 1];
 	const uint32_t size = (uint32_t)bytes;
@@ -254,8 +254,8 @@ int dw_listed_add_xattr(struct side_listing *listing, const char *name, const vo
 		return dw_fail(err, DWARFS_ERR_RANGE, "an attribute of %zu bytes", bytes);
 	offset = listing->text.size;
 	if ((ret = dw_buffer_append(&listing->text, &size, sizeof(size), err)) < 0 ||
-	    (ret = dw_listed_text(listing, name, strlen(name), &ignored, err)) < 0 ||
-	    (ret = dw_listed_text(listing, value, bytes, &ignored, err)) < 0)
+	    (ret = dw_side_text(listing, name, strlen(name), &ignored, err)) < 0 ||
+	    (ret = dw_side_text(listing, value, bytes, &ignored, err)) < 0)
 		return ret;
 	if (entry->xattrs == NO_TEXT) {
 		entry->xattrs = offset;
@@ -265,25 +265,25 @@ int dw_listed_add_xattr(struct side_listing *listing, const char *name, const vo
 	return 0;
 }
 
-int dw_listed_lose(struct side_listing *listing, enum known how, const char *why,
-		   dwarfs_error **err)
+int dw_side_lose(struct side_listing *listing, enum known how, const char *why,
+		 dwarfs_error **err)
 {
 	struct side_entry *entry = &listing->list[listing->count - 1];
 
 	entry->known &= ~(uint32_t)(how == KNOWN_LOST ? KNOWN_ALL : KNOWN_XATTRS);
 	entry->known |= how;
 	entry->xattr_bytes = 0;
-	return dw_listed_text(listing, why, strlen(why), &entry->xattrs, err);
+	return dw_side_text(listing, why, strlen(why), &entry->xattrs, err);
 }
 
-bool dw_listed_xattr(const struct side_listing *listing, const struct side_entry *entry,
-		     uint32_t *at_inout, struct listed_xattr *xattr_out)
+bool dw_side_xattr(const struct side_listing *listing, const struct side_entry *entry,
+		   uint32_t *at_inout, struct side_xattr *xattr_out)
 {
 	const char *at;
 
 	if (entry->xattrs == NO_TEXT || *at_inout >= entry->xattr_bytes)
 		return false;
-	at = dw_listed_at(listing, entry->xattrs) + *at_inout;
+	at = dw_side_at(listing, entry->xattrs) + *at_inout;
 	memcpy(&xattr_out->bytes, at, sizeof(xattr_out->bytes));
 	xattr_out->name = at + sizeof(xattr_out->bytes);
 	xattr_out->value = xattr_out->name + strlen(xattr_out->name) + 1;
@@ -294,7 +294,7 @@ bool dw_listed_xattr(const struct side_listing *listing, const struct side_entry
 
 static int compare_listed_xattrs(const void *left, const void *right)
 {
-	const struct listed_xattr *a = left, *b = right;
+	const struct side_xattr *a = left, *b = right;
 
 	return strcmp(a->name, b->name);
 }
@@ -303,15 +303,15 @@ static int compare_listed_xattrs(const void *left, const void *right)
 static int sort_xattrs(struct side_listing *listing, struct side_entry *entry,
 		       dwarfs_error **err)
 {
-	auto_free struct listed_xattr *all = NULL;
+	auto_free struct side_xattr *all = NULL;
 	auto_free char *copy = NULL;
 	size_t count = 0, room = 0;
 	uint32_t at = 0;
-	struct listed_xattr one;
+	struct side_xattr one;
 	char *to;
 	int ret;
 
-	for (; dw_listed_xattr(listing, entry, &at, &one); all[count++] = one)
+	for (; dw_side_xattr(listing, entry, &at, &one); all[count++] = one)
 		if ((ret = dw_grow(&all, &room, count + 1, err)) < 0)
 			return ret;
 	if (count < 2)
@@ -334,16 +334,16 @@ static int sort_xattrs(struct side_listing *listing, struct side_entry *entry,
 
 /* -- order --------------------------------------------------------------------------- */
 
-int dw_listed_compare(const struct side_listing *const sides[2],
-		      const struct side_entry *a, const struct side_entry *b)
+int dw_side_compare(const struct side_listing *const sides[2], const struct side_entry *a,
+		    const struct side_entry *b)
 {
 	const struct path_node *left = &sides[0]->paths[a->path];
 	const struct path_node *right = &sides[1]->paths[b->path];
 
 	if (left->depth != right->depth)
 		return left->depth > right->depth ? -1 : 1;
-	return strcmp(dw_listed_at(sides[0], left->name),
-		      dw_listed_at(sides[1], right->name));
+	return strcmp(dw_side_at(sides[0], left->name),
+		      dw_side_at(sides[1], right->name));
 }
 
 /* By parent, then by name. */
@@ -355,7 +355,7 @@ static int compare_nodes(const void *left, const void *right, void *user)
 
 	if (a->parent != b->parent)
 		return a->parent < b->parent ? -1 : 1;
-	return strcmp(dw_listed_at(listing, a->name), dw_listed_at(listing, b->name));
+	return strcmp(dw_side_at(listing, a->name), dw_side_at(listing, b->name));
 }
 
 /* Rank paths: a directory, then its names in order, each followed by what is below it. The
@@ -410,7 +410,7 @@ static int compare_entries(const void *left, const void *right, void *user)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-int dw_listed_sort(struct side_listing *listing, dwarfs_error **err)
+int dw_side_sort(struct side_listing *listing, dwarfs_error **err)
 {
 	struct side_entry *list = listing->list;
 	size_t kept = 0;

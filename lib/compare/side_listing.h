@@ -36,7 +36,7 @@ enum known {
 
 struct side_entry {
 	uint64_t target; /* of a symbolic link, with a NUL */
-	uint64_t xattrs; /* see dw_listed_xattr(); a text where known says so */
+	uint64_t xattrs; /* see dw_side_xattr(); a text where known says so */
 	uint64_t size;
 	int64_t seconds;
 	uint32_t nanoseconds;
@@ -66,7 +66,7 @@ struct path_node {
 	uint32_t parent; /* that of the root is NO_PATH */
 	uint32_t depth;	 /* 0 for the root */
 	uint32_t next;	 /* with the same hash */
-	uint32_t rank;	 /* after dw_listed_sort(): in the order of paths */
+	uint32_t rank;	 /* after dw_side_sort(): in the order of paths */
 };
 
 struct side_listing {
@@ -84,73 +84,72 @@ struct side_listing {
 	bool is_unique;		/* duplicate paths are errors */
 };
 
-void dw_listed_free(struct side_listing *listing);
+void dw_side_free(struct side_listing *listing);
 
-static inline const char *dw_listed_at(const struct side_listing *listing,
-				       uint64_t offset)
+static inline const char *dw_side_at(const struct side_listing *listing, uint64_t offset)
 {
 	return (const char *)listing->text.data + offset;
 }
 
 /* Append bytes and a NUL to the text. */
-int dw_listed_text(struct side_listing *listing, const void *data, size_t bytes,
-		   uint64_t *offset_out, dwarfs_error **err);
+int dw_side_text(struct side_listing *listing, const void *data, size_t bytes,
+		 uint64_t *offset_out, dwarfs_error **err);
 
 /* -- paths --------------------------------------------------------------------------- */
 
 /* The path of a name in a directory, made if there is none; ROOT_PATH needs no parent. */
-int dw_listed_path_in(struct side_listing *listing, uint32_t parent, const char *name,
-		      size_t bytes, uint32_t *path_out, dwarfs_error **err);
+int dw_side_path_in(struct side_listing *listing, uint32_t parent, const char *name,
+		    size_t bytes, uint32_t *path_out, dwarfs_error **err);
 
 /* The same for names joined by "/"; "" is the root. */
-int dw_listed_path(struct side_listing *listing, const char *text, size_t bytes,
-		   uint32_t *path_out, dwarfs_error **err);
+int dw_side_path(struct side_listing *listing, const char *text, size_t bytes,
+		 uint32_t *path_out, dwarfs_error **err);
 
 /* The number of a path, or NO_PATH if there is none. */
-uint32_t dw_listed_find_path(const struct side_listing *listing, const char *text);
+uint32_t dw_side_find_path(const struct side_listing *listing, const char *text);
 
 /* Replace a buffer by the names joined by "/", and a NUL that does not count. */
-int dw_listed_path_text(const struct side_listing *listing, uint32_t path,
-			struct buffer *to, dwarfs_error **err);
+int dw_side_path_text(const struct side_listing *listing, uint32_t path,
+		      struct buffer *to, dwarfs_error **err);
 
 /* -- entries ------------------------------------------------------------------------- */
 
 /* Add an entry; path and number are filled in, NO_FILE and NO_TEXT are the caller's. The
  * pointer is good until the next one. */
-int dw_listed_add(struct side_listing *listing, uint32_t path,
-		  const struct side_entry *entry, struct side_entry **listed_out,
-		  dwarfs_error **err);
+int dw_side_add(struct side_listing *listing, uint32_t path,
+		const struct side_entry *entry, struct side_entry **listed_out,
+		dwarfs_error **err);
 
 /* A new file with contents of its own. */
-int dw_listed_add_file(struct side_listing *listing, uint64_t size, uint64_t id,
-		       uint32_t *file_out, dwarfs_error **err);
+int dw_side_add_file(struct side_listing *listing, uint64_t size, uint64_t id,
+		     uint32_t *file_out, dwarfs_error **err);
 
 /* Note why the contents cannot be had; takes nothing. */
-int dw_listed_trouble(struct side_listing *listing, uint32_t file, const char *why,
-		      dwarfs_error **err);
+int dw_side_trouble(struct side_listing *listing, uint32_t file, const char *why,
+		    dwarfs_error **err);
 
-/* Add one attribute of the entry that was added last; sorted by dw_listed_sort(). */
-int dw_listed_add_xattr(struct side_listing *listing, const char *name, const void *value,
-			size_t bytes, dwarfs_error **err);
+/* Add one attribute of the entry that was added last; sorted by dw_side_sort(). */
+int dw_side_add_xattr(struct side_listing *listing, const char *name, const void *value,
+		      size_t bytes, dwarfs_error **err);
 
 /* Note of the entry that was added last that it cannot be read: how is KNOWN_LOST or
  * KNOWN_NO_XATTRS. Takes nothing. */
-int dw_listed_lose(struct side_listing *listing, enum known how, const char *why,
-		   dwarfs_error **err);
+int dw_side_lose(struct side_listing *listing, enum known how, const char *why,
+		 dwarfs_error **err);
 
-struct listed_xattr {
+struct side_xattr {
 	const char *name;
 	const void *value; /* NUL-terminated */
 	uint32_t bytes;
 };
 
 /* The attribute at *at_inout, 0 at first, which is moved on; false at the end. */
-bool dw_listed_xattr(const struct side_listing *listing, const struct side_entry *entry,
-		     uint32_t *at_inout, struct listed_xattr *xattr_out);
+bool dw_side_xattr(const struct side_listing *listing, const struct side_entry *entry,
+		   uint32_t *at_inout, struct side_xattr *xattr_out);
 
 /* By path; of several entries with the same one the last stays, as KNOWN_TWICE if that is
  * a fault. */
-int dw_listed_sort(struct side_listing *listing, dwarfs_error **err);
+int dw_side_sort(struct side_listing *listing, dwarfs_error **err);
 
 /*
  * The order of the next entries of two sorted listings, in which all parents of an entry are
@@ -159,7 +158,7 @@ int dw_listed_sort(struct side_listing *listing, dwarfs_error **err);
  * The entries before these two have been passed on both sides. So a deeper one is below an
  * entry that was passed, and precedes the other; at the same depth both have the same parent.
  */
-int dw_listed_compare(const struct side_listing *const sides[2],
-		      const struct side_entry *a, const struct side_entry *b);
+int dw_side_compare(const struct side_listing *const sides[2], const struct side_entry *a,
+		    const struct side_entry *b);
 
 #endif

@@ -24,7 +24,7 @@
 
 #define CHECK_PIECE_BYTES (UINT32_C(1) << 16)
 
-struct image_source {
+struct source_state {
 	dwarfs_image *image;
 	dwarfs_image *verified; /* the same, for contents: see open_verified() */
 	uint64_t *block_bytes;	/* unpacked size by block; UINT64_MAX: not known yet */
@@ -33,7 +33,7 @@ struct image_source {
 
 static void free_user(void *user)
 {
-	struct image_source *source = user;
+	struct source_state *source = user;
 
 	if (!source)
 		return;
@@ -43,7 +43,7 @@ static void free_user(void *user)
 	dwarfs_image_free(source->image);
 	dw_free(source);
 }
-DW_DEFINE_AUTO(source, struct image_source *, free_user)
+DW_DEFINE_AUTO(source, struct source_state *, free_user)
 
 /* -- files ----------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static int64_t errno_of(int code)
 /* An open file finds its chunks by an index, also in files of very many. */
 static int open_file(void *user, uint32_t inode, void **file_out)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	dwarfs_file *file = NULL;
 	int ret =
 		dwarfs_file_open(source->verified, (dwarfs_inode){ inode }, &file, NULL);
@@ -98,7 +98,7 @@ static int next_data(void *file, uint64_t from, uint64_t end, uint64_t *start_ou
 /* Read a file for the error that its reading gives: the other operations return none. */
 static int check_file(void *user, uint32_t inode, dwarfs_error **err)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	auto_free uint8_t *piece = dw_malloc(CHECK_PIECE_BYTES);
 	dwarfs_file *file = NULL;
 	uint64_t at = 0;
@@ -122,7 +122,7 @@ static int check_file(void *user, uint32_t inode, dwarfs_error **err)
 static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out,
 		     dwarfs_error **err)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	struct file_chunk chunk;
 	int ret = dw_view_chunk(source->image->view, number, &chunk, err);
 
@@ -134,7 +134,7 @@ static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out
 	return 0;
 }
 
-static bool describe(const struct image_source *source, const struct dwarfs_stat *stat,
+static bool describe(const struct source_state *source, const struct dwarfs_stat *stat,
 		     struct source_file *file_out)
 {
 	struct chunk_range range;
@@ -156,7 +156,7 @@ static bool describe(const struct image_source *source, const struct dwarfs_stat
 
 static bool get_file(void *user, uint32_t number, struct source_file *file_out)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	const struct view *view = source->image->view;
 	struct dwarfs_stat stat;
 
@@ -167,7 +167,7 @@ static bool get_file(void *user, uint32_t number, struct source_file *file_out)
 
 static bool find_file(void *user, const char *path, struct source_file *file_out)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	struct dwarfs_stat stat;
 	dwarfs_entry entry;
 
@@ -180,7 +180,7 @@ static bool find_file(void *user, const char *path, struct source_file *file_out
 static bool get_digest(void *user, uint32_t inode,
 		       uint8_t digest_out[DW_FILE_DIGEST_BYTES])
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	struct digest_table table;
 	uint64_t number;
 
@@ -278,7 +278,7 @@ static int load_section(const dwarfs_image *image, uint32_t section,
 static int load_block(void *user, uint32_t block, struct stored_section *section_out,
 		      dwarfs_error **err)
 {
-	struct image_source *source = user;
+	struct source_state *source = user;
 	int ret;
 
 	if (dwarfs_image_block_is_lost(source->image, block))
@@ -293,7 +293,7 @@ static int load_block(void *user, uint32_t block, struct stored_section *section
 static int complete_block(void *user, uint32_t block, struct partial_section *part,
 			  struct stored_section *section_out, dwarfs_error **err)
 {
-	struct image_source *source = user;
+	struct source_state *source = user;
 	const dwarfs_image *image = source->image;
 	uint32_t section = image->blocks[block];
 	auto_stored struct stored stored = { 0 };
@@ -310,14 +310,14 @@ static int complete_block(void *user, uint32_t block, struct partial_section *pa
 
 static uint64_t get_cache_bytes(void *user)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 
 	return dw_context_cache_bytes(source->image->context);
 }
 
 static void trim_cache(void *user)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 
 	dwarfs_context_trim(source->image->context, 0);
 }
@@ -325,7 +325,7 @@ static void trim_cache(void *user)
 static int get_block_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 			   dwarfs_error **err)
 {
-	struct image_source *source = user;
+	struct source_state *source = user;
 
 	if (source->block_bytes[block] == UINT64_MAX) {
 		__attribute__((cleanup(
@@ -342,7 +342,7 @@ static int get_block_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 static int get_stored_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 			    dwarfs_error **err)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	struct section_header header;
 	int ret;
 
@@ -359,7 +359,7 @@ static int get_stored_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 static int get_stored_place(void *user, uint32_t block, struct stored_place *place_out,
 			    dwarfs_error **err)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	const dwarfs_image *image = source->image;
 	struct section_header header;
 	uint64_t start;
@@ -385,7 +385,7 @@ static int get_stored_place(void *user, uint32_t block, struct stored_place *pla
 static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
 			  uint64_t offset, dwarfs_error **err)
 {
-	const struct image_source *source = user;
+	const struct source_state *source = user;
 	uint64_t bytes;
 	size_t done = 0;
 	int ret = get_block_bytes(user, block, &bytes, err);
@@ -574,7 +574,7 @@ static uint32_t bits_of(uint64_t block_bytes)
  * without verification of blocks, contents are read by another handle, with verification, so
  * that damage is an error and does not become a file that looks intact.
  */
-static int open_verified(struct image_source *source, dwarfs_error **err)
+static int open_verified(struct source_state *source, dwarfs_error **err)
 {
 	dwarfs_image *image = source->image;
 	dwarfs_image_options *options = NULL;
@@ -594,9 +594,9 @@ static int open_verified(struct image_source *source, dwarfs_error **err)
 }
 
 static int new_source(dwarfs_builder *builder, dwarfs_image *image,
-		      struct image_source **source_out, dwarfs_error **err)
+		      struct source_state **source_out, dwarfs_error **err)
 {
-	DW_AUTO(source) struct image_source *source = dw_calloc(1, sizeof(*source));
+	DW_AUTO(source) struct source_state *source = dw_calloc(1, sizeof(*source));
 	int ret;
 
 	if (!source)
@@ -667,7 +667,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	};
 	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *to =
 		dw_calloc(1, sizeof(*to));
-	struct image_source *source;
+	struct source_state *source;
 	const char *name = dwarfs_io_name(image->io);
 	int ret;
 

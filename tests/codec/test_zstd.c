@@ -116,6 +116,7 @@ static void fill_records(uint8_t *data, size_t size)
 {
 	uint32_t number = 0;
 
+	memset(data, 0, size); /* also what follows the last whole record */
 	for (size_t i = 0; i + 5 <= size; i += 5) {
 		size_t name = i / 5 % 700 * 7919 % 3001;
 

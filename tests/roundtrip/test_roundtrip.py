@@ -186,7 +186,7 @@ def variants(suite, source, expected, scratch):
 def workers(suite, source, scratch):
     images = {}
     for level, *options in (["1"], ["4", "-S", "16"], ["7", "-S", "20"]):
-        # The thread sanitizer is slow, and finds nothing without threads.
+        # Sanitizers are slow: they only see what happens with several threads.
         few = level == "7" and "DWARFS_SANITIZED" in os.environ
         counts = ("8",) if few else ("8", "0", "1")
         with suite.case(" ".join(["-l", level, *options, "with the numbers of workers:", *counts])):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much a test does. Valgrind and the thread sanitizer multiply the time of a test by ten
- * and more: there, sizes and settings are left out that run the same code again.
+ * How much a test does. Valgrind and the thread sanitizer multiply the time of a test by
+ * ten and more: there, sizes and settings are left out that run the same code again.
  */
 #ifndef TESTS_SUPPORT_EFFORT_H
 #define TESTS_SUPPORT_EFFORT_H

@@ -299,12 +299,12 @@ static int sort_nodes(struct list_import *list_import, struct sorted_nodes *sort
 }
 
 /* A directory whose entries are not in the tree yet. */
-struct listed_directory {
+struct queued_list_node {
 	uint32_t node, entry;
 };
 
 struct directory_queue {
-	struct listed_directory *list;
+	struct queued_list_node *list;
 	size_t count, room;
 };
 
@@ -316,7 +316,7 @@ static void free_directory_queue(struct directory_queue *directory_queue)
 /* Add the entries of a directory and queue its subdirectories, the last one first. */
 static int add_node_directory(struct list_import *list_import,
 			      const struct sorted_nodes *sorted_nodes,
-			      struct listed_directory directory,
+			      struct queued_list_node directory,
 			      struct directory_queue *directory_queue, dwarfs_error **err)
 {
 	struct tree *tree = list_import->tree;
@@ -353,7 +353,7 @@ static int add_node_directory(struct list_import *list_import,
 				   directory_queue->count + 1, err)) < 0)
 			return ret;
 		directory_queue->list[directory_queue->count++] =
-			(struct listed_directory){ sorted_nodes->list[i], entry };
+			(struct queued_list_node){ sorted_nodes->list[i], entry };
 	}
 	return 0;
 }
@@ -364,7 +364,7 @@ static int add_listed_entries(struct list_import *list_import, dwarfs_error **er
 		cleanup(free_sorted_nodes))) struct sorted_nodes sorted_nodes = { 0 };
 	__attribute__((cleanup(
 		free_directory_queue))) struct directory_queue directory_queue = { 0 };
-	struct listed_directory next = { 0, 0 };
+	struct queued_list_node next = { 0, 0 };
 	int ret;
 
 	if ((ret = sort_nodes(list_import, &sorted_nodes, err)) < 0 ||

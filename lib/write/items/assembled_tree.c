@@ -16,7 +16,7 @@
 #include "write/tree/path_cursor.h"
 
 /* A directory whose entries are not in the tree yet. */
-struct assembled_directory {
+struct queued_node {
 	uint32_t node, entry;
 };
 
@@ -27,7 +27,7 @@ struct tree_builder {
 	struct assembly *assembly;
 	uint32_t *children; /* of the directory being added, by name */
 	size_t child_count, child_room;
-	struct assembled_directory *stack; /* the next one last */
+	struct queued_node *stack; /* the next one last */
 	size_t stack_count, stack_room;
 	struct path_cursor cursor;
 	size_t path_bytes; /* of the directory being added */
@@ -160,7 +160,7 @@ static int push_tree_directory(struct tree_builder *tree_builder, uint32_t node,
 	if (ret < 0)
 		return ret;
 	tree_builder->stack[tree_builder->stack_count++] =
-		(struct assembled_directory){ node, entry };
+		(struct queued_node){ node, entry };
 	return 0;
 }
 
@@ -217,8 +217,8 @@ static int add_tree_entries(struct tree_builder *tree_builder, uint32_t director
 	return 0;
 }
 
-static int add_tree_directory(struct tree_builder *tree_builder,
-			      struct assembled_directory next, dwarfs_error **err)
+static int add_tree_directory(struct tree_builder *tree_builder, struct queued_node next,
+			      dwarfs_error **err)
 {
 	struct tree *tree = tree_builder->tree;
 	int ret;
@@ -245,7 +245,7 @@ static int add_all_directories(struct tree_builder *tree_builder, dwarfs_error *
 	    (ret = push_tree_directory(tree_builder, 0, 0, err)) < 0)
 		return ret;
 	while (tree_builder->stack_count > 0) {
-		struct assembled_directory next =
+		struct queued_node next =
 			tree_builder->stack[--tree_builder->stack_count];
 
 		if ((ret = add_tree_directory(tree_builder, next, err)) < 0)

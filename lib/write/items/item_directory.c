@@ -24,7 +24,7 @@ struct linked_file {
 
 /* A directory that is not added yet. Its parents are ancestors of the current
  * directory. */
-struct disk_directory {
+struct queued_disk_directory {
 	size_t below;	    /* length of the path of its parent */
 	uint32_t disk_path; /* disk path of its parent */
 	size_t name;	    /* of names */
@@ -40,7 +40,7 @@ struct directory_walk {
 	size_t prefix_bytes;			 /* length of the prefix in path */
 	size_t below; /* length of the current directory's path after the prefix */
 	struct buffer target, xattrs;
-	struct disk_directory *stack; /* the next one last */
+	struct queued_disk_directory *stack; /* the next one last */
 	size_t stack_count, stack_room;
 	struct buffer names;		 /* of these, each with a NUL */
 	struct linked_file *linked_file; /* open addressing */
@@ -230,9 +230,9 @@ static int add_linked_name(struct directory_walk *directory_walk, int fd,
 static int push_subdirectory(struct directory_walk *directory_walk, const char *name,
 			     dwarfs_error **err)
 {
-	struct disk_directory queued_directory = { directory_walk->below,
-						   directory_walk->disk_path,
-						   directory_walk->names.size };
+	struct queued_disk_directory queued_directory = { directory_walk->below,
+							  directory_walk->disk_path,
+							  directory_walk->names.size };
 	int ret = dw_grow(&directory_walk->stack, &directory_walk->stack_room,
 			  directory_walk->stack_count + 1, err);
 
@@ -318,7 +318,8 @@ static int add_root(struct directory_walk *directory_walk, dwarfs_error **err)
 /* Enter the next directory of the stack. */
 static int enter_next_directory(struct directory_walk *directory_walk, dwarfs_error **err)
 {
-	struct disk_directory next = directory_walk->stack[--directory_walk->stack_count];
+	struct queued_disk_directory next =
+		directory_walk->stack[--directory_walk->stack_count];
 	const char *name = (const char *)directory_walk->names.data + next.name;
 	int ret;
 

@@ -30,16 +30,16 @@ struct piece_search {
 	uint32_t *votes;		/* for each earlier piece */
 };
 
-static void free_finding(struct piece_search *finding)
+static void free_search(struct piece_search *search)
 {
-	dw_free(finding->occurrences);
-	dw_free(finding->votes);
+	dw_free(search->occurrences);
+	dw_free(search->votes);
 }
 
-static bool is_same_file(const struct piece_search *finding, uint32_t a, uint32_t b)
+static bool is_same_file(const struct piece_search *search, uint32_t a, uint32_t b)
 {
-	return finding->fragments[finding->pieces[a]].content ==
-	       finding->fragments[finding->pieces[b]].content;
+	return search->fragments[search->pieces[a]].content ==
+	       search->fragments[search->pieces[b]].content;
 }
 
 static bool is_local(const struct occurrence *occurrence)
@@ -48,65 +48,64 @@ static bool is_local(const struct occurrence *occurrence)
 }
 
 /* Note that a shingle is in a piece; false if that is known. */
-static bool note(const struct piece_search *finding, struct occurrence *occurrence,
+static bool note(const struct piece_search *search, struct occurrence *occurrence,
 		 uint32_t piece)
 {
 	uint32_t last = occurrence->last;
 
 	if (last == piece)
 		return false;
-	if (last != DW_NONE && !is_same_file(finding, last, piece))
+	if (last != DW_NONE && !is_same_file(search, last, piece))
 		occurrence->last_other = last;
 	occurrence->last = piece;
 	return true;
 }
 
-static void count_occurrences(const struct piece_search *finding, size_t count)
+static void count_occurrences(const struct piece_search *search, size_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		const struct sketch_piece *piece =
-			&finding->sketch->pieces[finding->pieces[i]];
+			&search->sketch->pieces[search->pieces[i]];
 
 		for (uint32_t j = 0; j < piece->count; j++) {
 			const struct shingle *shingle =
-				&finding->sketch->shingles[piece->first + j];
+				&search->sketch->shingles[piece->first + j];
 			struct occurrence *occurrence =
-				&finding->occurrences[shingle->ids[SHINGLE_SHORT]];
+				&search->occurrences[shingle->ids[SHINGLE_SHORT]];
 			uint32_t last = occurrence->last;
 
-			if (!note(finding, occurrence, i))
+			if (!note(search, occurrence, i))
 				continue;
 			occurrence->pieces++;
 			occurrence->files +=
-				last == DW_NONE || !is_same_file(finding, last, i);
+				last == DW_NONE || !is_same_file(search, last, i);
 		}
 	}
 }
 
 /* The earlier piece that has most of the shingles of this one. */
-static uint32_t find_similar(const struct piece_search *finding, uint32_t index)
+static uint32_t find_similar(const struct piece_search *search, uint32_t index)
 {
-	const struct sketch_piece *piece =
-		&finding->sketch->pieces[finding->pieces[index]];
+	const struct sketch_piece *piece = &search->sketch->pieces[search->pieces[index]];
 	uint32_t distinct = 0, best = DW_NONE, most = 0;
 
-	memset(finding->votes, 0, index * sizeof(*finding->votes));
+	memset(search->votes, 0, index * sizeof(*search->votes));
 	for (uint32_t j = 0; j < piece->count; j++) {
 		const struct shingle *shingle =
-			&finding->sketch->shingles[piece->first + j];
+			&search->sketch->shingles[piece->first + j];
 		struct occurrence *occurrence =
-			&finding->occurrences[shingle->ids[SHINGLE_SHORT]];
+			&search->occurrences[shingle->ids[SHINGLE_SHORT]];
 		uint32_t other;
 
-		if (!note(finding, occurrence, index))
+		if (!note(search, occurrence, index))
 			continue;
 		distinct++;
 		other = occurrence->last_other;
 		if (other == DW_NONE || !is_local(occurrence))
 			continue;
-		if (++finding->votes[other] > most ||
-		    (finding->votes[other] == most && other < best)) {
-			most = finding->votes[other];
+		if (++search->votes[other] > most ||
+		    (search->votes[other] == most && other < best)) {
+			most = search->votes[other];
 			best = other;
 		}
 	}
@@ -118,7 +117,7 @@ int dw_find_similar_pieces(const struct order_input *input, const struct sketch 
 			   dwarfs_error **err)
 {
 	size_t shingles = sketch->id_counts[SHINGLE_SHORT];
-	__attribute__((cleanup(free_finding))) struct piece_search finding = {
+	__attribute__((cleanup(free_search))) struct piece_search search = {
 		.fragments = input->contents->fragments,
 		.sketch = sketch,
 		.pieces = pieces,
@@ -126,15 +125,15 @@ int dw_find_similar_pieces(const struct order_input *input, const struct sketch 
 		.votes = dw_calloc(count, sizeof(uint32_t)),
 	};
 
-	if (!finding.occurrences || !finding.votes)
+	if (!search.occurrences || !search.votes)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < shingles; i++)
-		finding.occurrences[i].last = finding.occurrences[i].last_other = DW_NONE;
-	count_occurrences(&finding, count);
+		search.occurrences[i].last = search.occurrences[i].last_other = DW_NONE;
+	count_occurrences(&search, count);
 	for (size_t i = 0; i < shingles; i++)
-		finding.occurrences[i].last = finding.occurrences[i].last_other = DW_NONE;
+		search.occurrences[i].last = search.occurrences[i].last_other = DW_NONE;
 	for (uint32_t i = 0; i < count; i++)
-		similar_out[i] = find_similar(&finding, i);
+		similar_out[i] = find_similar(&search, i);
 	return 0;
 }
 
@@ -147,68 +146,67 @@ struct piece_forest {
 	bool *is_placed;
 };
 
-static void free_grouping(struct piece_forest *grouping)
+static void free_forest(struct piece_forest *forest)
 {
-	dw_free(grouping->first_child);
-	dw_free(grouping->next_sibling);
-	dw_free(grouping->stack);
-	dw_free(grouping->is_placed);
+	dw_free(forest->first_child);
+	dw_free(forest->next_sibling);
+	dw_free(forest->stack);
+	dw_free(forest->is_placed);
 }
 
-static int new_grouping(struct piece_forest *grouping, const uint32_t *similar,
-			size_t count, dwarfs_error **err)
+static int new_forest(struct piece_forest *forest, const uint32_t *similar, size_t count,
+		      dwarfs_error **err)
 {
-	*grouping = (struct piece_forest){
+	*forest = (struct piece_forest){
 		.first_child = dw_calloc(count, sizeof(uint32_t)),
 		.next_sibling = dw_calloc(count, sizeof(uint32_t)),
 		.stack = dw_calloc(count, sizeof(uint32_t)),
 		.is_placed = dw_calloc(count, sizeof(bool)),
 	};
-	if (!grouping->first_child || !grouping->next_sibling || !grouping->stack ||
-	    !grouping->is_placed)
+	if (!forest->first_child || !forest->next_sibling || !forest->stack ||
+	    !forest->is_placed)
 		return dw_fail_nomem(err);
-	memset(grouping->first_child, 0xff, count * sizeof(uint32_t));
+	memset(forest->first_child, 0xff, count * sizeof(uint32_t));
 	for (size_t i = count; i-- > 0;) {
 		uint32_t parent = similar[i];
 
-		grouping->next_sibling[i] = DW_NONE;
+		forest->next_sibling[i] = DW_NONE;
 		if (parent == DW_NONE)
 			continue;
-		grouping->next_sibling[i] = grouping->first_child[parent];
-		grouping->first_child[parent] = (uint32_t)i;
+		forest->next_sibling[i] = forest->first_child[parent];
+		forest->first_child[parent] = (uint32_t)i;
 	}
 	return 0;
 }
 
 /* Place a piece and those below it, depth first; what does not fit stays for later. */
-static size_t place_group(struct piece_forest *grouping, const struct fragment *fragments,
+static size_t place_group(struct piece_forest *forest, const struct fragment *fragments,
 			  const uint32_t *pieces, uint32_t root, uint64_t max_bytes,
 			  uint32_t *ordered)
 {
 	size_t placed = 0, depth = 0;
 	uint64_t bytes = 0;
 
-	grouping->stack[depth++] = root;
+	forest->stack[depth++] = root;
 	while (depth > 0) {
-		uint32_t piece = grouping->stack[--depth];
+		uint32_t piece = forest->stack[--depth];
 		uint64_t size = fragments[pieces[piece]].size;
 		size_t above = depth;
 
-		if (grouping->is_placed[piece] ||
-		    (placed > 0 && bytes + size > max_bytes))
+		if (forest->is_placed[piece] || (placed > 0 && bytes + size > max_bytes))
 			continue;
-		grouping->is_placed[piece] = true;
+		forest->is_placed[piece] = true;
 		ordered[placed++] = pieces[piece];
 		bytes += size;
-		for (uint32_t child = grouping->first_child[piece]; child != DW_NONE;
-		     child = grouping->next_sibling[child])
-			grouping->stack[depth++] = child;
+		for (uint32_t child = forest->first_child[piece]; child != DW_NONE;
+		     child = forest->next_sibling[child])
+			forest->stack[depth++] = child;
 		/* The first child is to be taken first. */
 		for (size_t low = above, high = depth; high > low + 1; low++) {
-			uint32_t other = grouping->stack[--high];
+			uint32_t other = forest->stack[--high];
 
-			grouping->stack[high] = grouping->stack[low];
-			grouping->stack[low] = other;
+			forest->stack[high] = forest->stack[low];
+			forest->stack[low] = other;
 		}
 	}
 	return placed;
@@ -218,13 +216,13 @@ int dw_group_similar_pieces(const struct order_input *input, const uint32_t *pie
 			    const uint32_t *similar, size_t count, uint64_t max_bytes,
 			    uint32_t *ordered_out, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_grouping))) struct piece_forest grouping = { 0 };
+	__attribute__((cleanup(free_forest))) struct piece_forest forest = { 0 };
 	size_t placed = 0;
-	int ret = new_grouping(&grouping, similar, count, err);
+	int ret = new_forest(&forest, similar, count, err);
 
 	for (uint32_t i = 0; ret == 0 && i < count; i++)
-		if (!grouping.is_placed[i])
-			placed += place_group(&grouping, input->contents->fragments,
-					      pieces, i, max_bytes, ordered_out + placed);
+		if (!forest.is_placed[i])
+			placed += place_group(&forest, input->contents->fragments, pieces,
+					      i, max_bytes, ordered_out + placed);
 	return ret;
 }
