@@ -344,13 +344,13 @@ static int parse(const char *options, struct order_spec *spec, dwarfs_error **er
 	return 0;
 }
 
-/* A slow codec takes much longer than a trial, one of medium speed much longer than a forecast. */
+/* A codec of medium speed takes much longer than a forecast. */
 static int divide(const struct order_input *input, struct fragment_list *list,
 		  dwarfs_error **err)
 {
 	bool is_slow = input->speed == CODEC_SLOW;
-	bool can_try = is_slow && input->run->budget->tries_orders &&
-		       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD);
+	bool can_try = input->run->budget->tries_orders && max_trials(input) >= 2 &&
+		       dw_codec_can_pack(CODEC_ZSTD);
 
 	if (input->speed == CODEC_FAST || input->run->options->input.hollow ||
 	    input->reach_bytes < (is_slow ? 1 : TRIAL_MEDIUM_REACH_BYTES))

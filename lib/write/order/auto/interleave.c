@@ -310,6 +310,7 @@ struct orders {
 	size_t count;
 	/* What the second one has to gain, of the size: by the forecast, to be tried, and then. */
 	double forecast_gain, trial_gain;
+	bool are_near_equal; /* the files: most of each is in another one */
 };
 
 static void free_orders(struct orders *orders)
@@ -408,11 +409,22 @@ static void choose_gains(const struct division *division, struct orders *orders)
 	const struct candidate *interleaved = &orders->candidates[INTERLEAVED];
 	double bytes = (double)dw_fragments_bytes(division->contents, in_turn->numbers,
 						  orders->count);
-	bool is_unseen = interleaved->score > in_turn->score * (1 - FORECAST_GAIN) &&
-			 in_turn->kept <= bytes / 2;
+	bool is_unseen;
 
+	orders->are_near_equal = in_turn->kept <= bytes / 2;
+	is_unseen = orders->are_near_equal &&
+		    interleaved->score > in_turn->score * (1 - FORECAST_GAIN);
 	orders->forecast_gain = is_unseen ? UNSEEN_FORECAST_GAIN : FORECAST_GAIN;
 	orders->trial_gain = is_unseen ? UNSEEN_TRIAL_GAIN : TRIAL_GAIN;
+}
+
+/* A codec of medium speed takes little longer than a trial: for it the forecast decides, but for
+ * what it does not see. */
+static bool is_worth_a_trial(const struct order_input *input, const struct orders *orders,
+			     size_t by_forecast)
+{
+	return input->speed == CODEC_SLOW ||
+	       (orders->are_near_equal && by_forecast == IN_TURN);
 }
 
 /* Frees the sketch, whose memory a trial may need. Where nothing can be tried the forecast
@@ -443,8 +455,9 @@ static int decide(const struct order_input *input, const struct division *divisi
 		return 0;
 	if (score <= in_turn * (1 - FORECAST_ALONE_GAIN))
 		winner = INTERLEAVED;
-	if (codec && (ret = try_orders(input, division, codec, &orders, interleaved,
-				       is_used, &winner, err)) < 0)
+	if (codec && is_worth_a_trial(input, &orders, winner) &&
+	    (ret = try_orders(input, division, codec, &orders, interleaved, is_used,
+			      &winner, err)) < 0)
 		return ret;
 	*is_better_out = winner == INTERLEAVED;
 	return 0;

@@ -226,54 +226,77 @@ static void interleaved_files_are_smaller(void **state)
 #define LINE_KINDS 20
 #define LINE_ROOM  128
 
-/* A text of few kinds of lines. */
-static void put_lines(char kinds[LINE_KINDS][LINE_ROOM], const uint32_t *lines,
-		      uint8_t *out)
+struct line {
+	uint32_t kind, number;
+};
+
+/* Texts of FILES files of so many bytes, with few kinds of lines and few numbers in each. */
+struct text {
+	uint32_t bytes, numbers;
+	char kinds[LINE_KINDS][LINE_ROOM];
+	struct line *lines;
+	uint32_t random;
+};
+
+static struct line random_line(struct text *text)
 {
+	uint32_t kind = next_random(&text->random) % LINE_KINDS;
+
+	return (struct line){ kind, next_random(&text->random) % text->numbers };
+}
+
+static void make_kinds(struct text *text)
+{
+	char words[WORDS][10] = { { 0 } };
+
+	for (size_t i = 0; i < WORDS; i++) {
+		size_t size = 3 + next_random(&text->random) % 6;
+
+		for (size_t k = 0; k < size; k++)
+			words[i][k] = (char)('a' + (next_random(&text->random) >> 8) % 8);
+	}
+	for (size_t i = 0; i < LINE_KINDS; i++) {
+		text->kinds[i][0] = '\0';
+		for (unsigned k = 0; k < 8; k++) {
+			strcat(text->kinds[i],
+			       words[(next_random(&text->random) >> 8) % WORDS]);
+			strcat(text->kinds[i], " ");
+		}
+	}
+}
+
+static void put_release(const struct text *text, uint8_t *out)
+{
+	const struct line *next = text->lines;
 	size_t at = 0;
 
-	for (const uint32_t *line = lines; at < FILE_BYTES; line++) {
-		char text[LINE_ROOM];
-		size_t size = (size_t)snprintf(text, sizeof(text), "%s%" PRIu32 "\n",
-					       kinds[*line >> 2], *line & 3);
+	for (; at < text->bytes; next++) {
+		char line[LINE_ROOM + 16];
+		size_t size = (size_t)snprintf(line, sizeof(line), "%s%" PRIu32 "\n",
+					       text->kinds[next->kind], next->number);
 
-		memcpy(out + at, text, size < FILE_BYTES - at ? size : FILE_BYTES - at);
+		memcpy(out + at, line, size < text->bytes - at ? size : text->bytes - at);
 		at += size;
 	}
 }
 
-/* Releases of a text: of 24 lines one is another line in the next. */
-static void put_releases(uint8_t *data)
+/* Releases: of 24 lines one is another line in the next. */
+static void put_releases(uint8_t *data, uint32_t bytes, uint32_t numbers)
 {
-	char words[WORDS][10] = { { 0 } }, kinds[LINE_KINDS][LINE_ROOM];
-	uint32_t *lines = dw_malloc(FILE_BYTES * sizeof(*lines)), random = 3;
+	struct text text = { .bytes = bytes, .numbers = numbers, .random = 3 };
 
-	assert_non_null(lines);
-	for (size_t i = 0; i < WORDS; i++) {
-		size_t size = 3 + next_random(&random) % 6;
-
-		for (size_t k = 0; k < size; k++)
-			words[i][k] = (char)('a' + (next_random(&random) >> 8) % 8);
-		words[i][size] = '\0';
-	}
-	for (size_t i = 0; i < LINE_KINDS; i++) {
-		kinds[i][0] = '\0';
-		for (unsigned k = 0; k < 8; k++) {
-			strcat(kinds[i], words[(next_random(&random) >> 8) % WORDS]);
-			strcat(kinds[i], " ");
-		}
-	}
-	for (size_t i = 0; i < FILE_BYTES; i++)
-		lines[i] = (next_random(&random) % LINE_KINDS) << 2 |
-			   (next_random(&random) & 3);
+	text.lines = dw_malloc(bytes * sizeof(*text.lines));
+	assert_non_null(text.lines);
+	make_kinds(&text);
+	for (size_t i = 0; i < bytes; i++)
+		text.lines[i] = random_line(&text);
 	for (unsigned file = 0; file < FILES; file++) {
-		put_lines(kinds, lines, data + file * FILE_BYTES);
-		for (size_t i = 0; i + 24 <= FILE_BYTES; i += 24)
-			lines[i + next_random(&random) % 24] =
-				(next_random(&random) % LINE_KINDS) << 2 |
-				(next_random(&random) & 3);
+		put_release(&text, data + file * bytes);
+		for (size_t i = 0; i + 24 <= bytes; i += 24)
+			text.lines[i + next_random(&text.random) % 24] =
+				random_line(&text);
 	}
-	dw_free(lines);
+	dw_free(text.lines);
 }
 
 /* What the forecast of an order is in the last messages. */
@@ -297,7 +320,7 @@ static void near_equal_files_are_tried(void **state)
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
 	data = new_data();
-	put_releases(data);
+	put_releases(data, FILE_BYTES, 5);
 	put_files(place, data);
 	in_turn = pack(place, "path", 0);
 	interleaved = pack(place, "auto", 0);
@@ -397,6 +420,48 @@ static void codecs_of_medium_speed_interleave_by_the_forecast(void **state)
 	}
 }
 
+static uint64_t pack_by_medium_codec(const struct place *place, const char *order)
+{
+	dwarfs_builder *builder = new_builder(place, 0);
+	struct stat st;
+
+	assert_int_equal(dwarfs_builder_set_level(builder, 4, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+						  "zstd:level=11", NULL),
+			 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 22, NULL), 0);
+	remove(place->image);
+	assert_int_equal(build(builder, place), 0);
+	dwarfs_builder_free(builder);
+	assert_int_equal(stat(place->image, &st), 0);
+	return (uint64_t)st.st_size;
+}
+
+/* They are the exception: nothing else is tried that is larger than a block. */
+static void codecs_of_medium_speed_try_near_equal_files(void **state)
+{
+	enum { BYTES = 1 << 20, NUMBERS = 1000 };
+	const struct place *place = *state;
+	char name[] = "file0";
+	uint8_t *data;
+	uint64_t in_turn;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	data = dw_malloc(FILES * BYTES);
+	assert_non_null(data);
+	put_releases(data, BYTES, NUMBERS);
+	for (unsigned i = 0; i < FILES; i++, name[4]++)
+		put_file(place, name, data + i * BYTES, BYTES);
+	in_turn = pack_by_medium_codec(place, "path");
+	assert_true(pack_by_medium_codec(place, "auto") < in_turn - in_turn / 20);
+	assert_non_null(strstr(all_messages(), "large files in turn: "));
+	assert_non_null(strstr(all_messages(), "pieces of large files: interleaved"));
+	dwarfs_image_free(open_image(place));
+	dw_free(data);
+}
+
 /* Counts the blocks that are written, and shortens a file with the header of one of them. */
 struct shortening {
 	const char *path;
@@ -491,6 +556,9 @@ int main(void)
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(
 			codecs_of_medium_speed_interleave_by_the_forecast, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(
+			codecs_of_medium_speed_try_near_equal_files, make_place,
 			remove_place),
 		cmocka_unit_test_setup_teardown(
 			a_file_may_become_shorter_before_its_digest, make_place,
