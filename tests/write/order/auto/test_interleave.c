@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "codec/encode/encode.h"
+#include "support/effort.h"
 #include "support/order_tree.h"
 #include "support/random.h"
 #include "support/write_run.h"
@@ -567,6 +568,12 @@ int main(void)
 			files_that_gain_nothing_are_not_interleaved, make_place,
 			remove_place),
 	};
+	const struct CMUnitTest with_threads[] = {
+		cmocka_unit_test_setup_teardown(interleaved_files_are_smaller, make_place,
+						remove_place),
+	};
 
+	if (IS_THREAD_SANITIZED)
+		return cmocka_run_group_tests(with_threads, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
