@@ -15,7 +15,8 @@
 
 /*
  * Divide large files of an ordered list and interleave their pieces, if packing with this codec
- * shows that it makes them smaller; with a codec of NULL a forecast decides. Fragments and the
+ * shows that it makes them smaller. A forecast decides if the codec is NULL, and for an image of a
+ * codec of medium speed unless the files are near-equal. Fragments and the
  * list are changed then, and only then: a divided file has several fragments, and its former
  * fragment is of no stream.
  */
