@@ -386,16 +386,29 @@ static int check_rules(const dwarfs_image *image, const struct source_image *sou
 
 /* -- the whole ------------------------------------------------------------------------- */
 
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 /* Attributes of an image are kept as exactly as it has them, unless the options say
- * otherwise. */
+ * otherwise. Times of several images are multiples of a common divisor. */
 static void adopt_options(dwarfs_builder *builder, const dwarfs_image *image)
 {
 	struct build_options *options = &builder->options;
 	uint64_t resolution = dwarfs_image_time_resolution_ns(image);
 
-	if (!options->resolution_was_set && resolution > 0 &&
-	    (!options->resolution_was_adopted || resolution < options->resolution_ns)) {
-		options->resolution_ns = resolution;
+	if (!options->resolution_was_set && resolution > 0) {
+		options->resolution_ns =
+			options->resolution_was_adopted
+				? common_divisor(options->resolution_ns, resolution)
+				: resolution;
 		options->resolution_was_adopted = true;
 	}
 	options->keep_all_times |= !image->view->mtime_only;

@@ -30,6 +30,7 @@
  */
 #include <time.h>
 
+#include "format/metadata.h"
 #include "os/memory_size.h"
 #include "write/build.h"
 #include "write/categorize/categorize.h"
@@ -236,6 +237,23 @@ static void cut_contents(struct contents *contents, const struct chunks *chunks)
 	}
 }
 
+/* Contents of files that changed are not those of the time that the scan found: by that time, an
+ * image made with this one as base would take them for the contents of an unchanged file, such as
+ * another name of a file that was replaced. The time of the build is no time to trust. */
+static void mark_changed_files(struct tree *tree, const struct contents *contents,
+			       int64_t now)
+{
+	for (size_t i = 0; i < tree->inode_count; i++) {
+		struct tree_inode *inode = &tree->inodes[i];
+
+		if ((inode->mode & DW_S_IFMT) != DW_S_IFREG ||
+		    inode->content == DW_NONE || !contents->list[inode->content].differs)
+			continue;
+		inode->mtime = now;
+		inode->mtime_ns = 0;
+	}
+}
+
 /* The size of contents is the sum of the stored sizes of their fragments. */
 static void sum_content_sizes(struct contents *contents)
 {
@@ -293,6 +311,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	free_lists(build);
 	dw_os_trim();
 	cut_contents(&build->contents, &build->chunks);
+	mark_changed_files(&build->tree, &build->contents, (int64_t)build->now);
 	sum_content_sizes(&build->contents);
 	if (build->run.digests &&
 	    (ret = dw_digests_add_divided(&build->run, &build->tree, &build->contents,
@@ -372,12 +391,32 @@ int dw_build_finish(struct build *build, dwarfs_error **err)
 	return dw_sink_commit(build->run.output, err);
 }
 
+/* Entries of directories and archives have times of a second, which must not become longer by the
+ * resolution that was adopted from an image. */
+static void refine_resolution(dwarfs_builder *builder)
+{
+	struct build_options *options = &builder->options;
+	const struct assembly *assembly = builder->assembly;
+
+	if (!assembly || options->resolution_was_set ||
+	    options->resolution_ns <= DW_NS_PER_SECOND)
+		return;
+	for (size_t i = 0; i < assembly->record_count; i++) {
+		const struct record *record = &assembly->records[i];
+
+		if (record->kind != RECORD_FREE && !record->is_of_image &&
+		    !record->is_implicit)
+			options->resolution_ns = DW_NS_PER_SECOND;
+	}
+}
+
 /* Build the tree and plan memory for it. */
 static int run_scan(struct build *build, dwarfs_error **err)
 {
 	int ret;
 
 	dw_build_choose_limit(build);
+	refine_resolution(build->builder);
 	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0)
 		return ret;
 	if ((ret = dw_build_new_digests(build, err)) < 0)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/write_run.h"
@@ -285,6 +286,59 @@ static void workers_do_not_change_the_image(void **state)
 	free(first);
 }
 
+/* Before contents are stored, after files were compared: another file gets its name. */
+static int replace(const dwarfs_progress *progress, dwarfs_error **err, void *user)
+{
+	(void)err;
+	if (dwarfs_progress_phase(progress) == DWARFS_PHASE_ORDER &&
+	    access(in(user, "../new"), F_OK) == 0)
+		assert_int_equal(rename(in(user, "../new"), in(user, "first")), 0);
+	return 0;
+}
+
+/* The other name of the file has its time, but the image does not have its contents. */
+static void a_file_that_changed_does_not_keep_its_time(void **state)
+{
+	static const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	const struct place *place = *state;
+	const size_t size = 1 << 20; /* more than is kept in memory */
+	int64_t now = (int64_t)time(NULL);
+	dwarfs_builder *builder = new_builder(place, 0);
+	dwarfs_stat *stat = NULL;
+	char *data = calloc(1, size);
+	dwarfs_image *image;
+	dwarfs_task *task;
+
+	assert_non_null(data);
+	put_file(place, "first", data, size);
+	assert_int_equal(link(in(place, "first"), in(place, "second")), 0);
+	assert_int_equal(utimensat(AT_FDCWD, in(place, "first"), old, 0), 0);
+	put_text(place, "other", "text");
+	assert_int_equal(utimensat(AT_FDCWD, in(place, "other"), old, 0), 0);
+	data[0] = 1;
+	put_file(place, "../new", data, size);
+	assert_int_equal(dwarfs_task_new(&task, NULL), 0);
+	dwarfs_task_set_progress(task, replace, *state);
+	dwarfs_builder_set_task(builder, task);
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(finish(builder, DWARFS_COUNT_ERRORS), 1);
+	image = open_image(place);
+	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image,
+					   expect_bytes(image, "second", data, size),
+					   stat, NULL),
+			 0);
+	assert_true(dwarfs_stat_seconds(stat, DWARFS_MTIME) >= now);
+	assert_int_equal(
+		dwarfs_inode_stat(image, expect_text(image, "other", "text"), stat, NULL),
+		0);
+	assert_int_equal(dwarfs_stat_seconds(stat, DWARFS_MTIME), 1000);
+	dwarfs_image_free(image);
+	dwarfs_stat_free(stat);
+	dwarfs_task_free(task);
+	free(data);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
@@ -298,6 +352,7 @@ int main(void)
 		TEST(blocks_may_be_smaller_than_files),
 		TEST(orders_are_kept),
 		TEST(workers_do_not_change_the_image),
+		TEST(a_file_that_changed_does_not_keep_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

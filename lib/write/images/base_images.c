@@ -200,7 +200,7 @@ int dw_bases_apply(struct build_run *run, struct tree *tree, uint32_t *inodes_ou
 	int ret;
 
 	*inodes_out = (uint32_t)tree->inode_count;
-	if (!has_bases(run))
+	if (!has_bases(run) || run->options->input.hollow)
 		return 0;
 	if ((ret = use_known_files(run, tree, err)) < 0 ||
 	    (ret = list_sizes(run, tree, &sizes, err)) < 0 || sizes.count == 0 ||

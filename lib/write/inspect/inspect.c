@@ -587,7 +587,7 @@ static uint32_t find_kept_inode(const struct stage *stage, uint32_t inode)
 	const struct image_file *best = NULL;
 	uint32_t kept = DW_NONE;
 
-	if (stage->kept_count == 0)
+	if (stage->kept_count == 0 || stage->run->options->input.hollow)
 		return DW_NONE;
 	for (; inode != DW_NONE; inode = inodes[inode].next) {
 		const struct image_file *file =

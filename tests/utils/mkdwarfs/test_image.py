@@ -310,6 +310,40 @@ class Merge(Images):
         coarse = self.make("coarse", [fine, new], "--time-resolution=1m")
         self.assertEqual(self.info(coarse)["time_resolution_ns"], 60 * 10**9)
 
+    def test_times_of_different_resolutions(self):
+        def image(name, time, resolution):
+            os.utime(self.directory(name, **{name: b"x"}) + f"/{name}", ns=(0, time))
+            return self.make(name + ".dwarfs", [self.path(name)], "--time-resolution", resolution)
+
+        def expect(inputs, resolution, **times):
+            both = self.make("both", inputs)
+            self.assertEqual(self.info(both)["time_resolution_ns"], resolution)
+            target = self.path("out", str(len(os.listdir(self.path("out")))))
+            os.mkdir(target)
+            self.expect(run("DWARFSEXTRACT", "-i", both, "-o", target), 0)
+            for name, time in times.items():
+                self.assertEqual(os.stat(f"{target}/{name}").st_mtime_ns, time)
+
+        second = 10**9
+        os.mkdir(self.path("out"))
+        two, three = image("two", 2 * second, "2s"), image("three", 3 * second, "3s")
+        fifth = image("fifth", second // 5, "200ms")
+        half = image("half", second // 2, "500ms")
+        day = image("day", 86400 * second, "1d")
+        expect([three, two], second, two=2 * second, three=3 * second)
+        expect([half, fifth], second // 10, fifth=second // 5, half=second // 2)
+        expect([day, half], second // 2, day=86400 * second, half=second // 2)
+        expect([day], 86400 * second, day=86400 * second)
+        expect([self.path("two"), day], second, two=2 * second, day=86400 * second)
+        expect([day, self.path("two")], second, two=2 * second, day=86400 * second)
+
+    def test_hollow(self):
+        old, new = self.first_and_second()
+        both = self.make("both", [old, new], "--hollow")
+        self.assertEqual(blocks_of(both), [])
+        for name, size in (("x", 90000), ("y", 50000), ("d/same", 60000)):
+            self.assertEqual(run("DWARFSCK", "--cat", name, both).raw, bytes(size))
+
     def test_files_of_the_test_data(self):
         """Two images of other writers, and then one of them again."""
         names = ("catdata.dwarfs", "compat-v0.2.0.dwarfs", "compat-v0.5.6.dwarfs",
@@ -555,6 +589,11 @@ class Bases(Images):
         self.assertEqual(sorted(block[HEADER:] for block in blocks_of(new)),
                          sorted(block[HEADER:] for image in (self.base, other)
                                 for block in blocks_of(image)))
+
+    def test_hollow(self):
+        new = self.make("new", [self.tree], "--base", self.base, "--hollow")
+        self.assertEqual(blocks_of(new), [])
+        self.assertEqual(run("DWARFSCK", "--cat", "same", new).raw, bytes(60000))
 
     def test_links_and_holes(self):
         os.link(self.tree + "/same", self.tree + "/linked")
