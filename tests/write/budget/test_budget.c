@@ -241,10 +241,10 @@ static void orders_are_tried_where_there_is_memory(void **state)
 		uint32_t workers, trial_workers;
 	} cases[] = {
 		{ 0, 16 * MIB, true, 64, 64 },
-		{ 4000 * MIB, 16 * MIB, true, 64, 64 },
-		{ 1000 * MIB, 64 * MIB, true, 64, 59 },
-		{ 600 * MIB, 512 * MIB, true, 10, 8 },
-		{ 200 * MIB, 16 * MIB, true, 64, 9 },
+		{ 4000 * MIB, 16 * MIB, true, 64, 40 },
+		{ 1000 * MIB, 64 * MIB, true, 64, 8 },
+		{ 600 * MIB, 512 * MIB, true, 10, 2 },
+		{ 200 * MIB, 16 * MIB, true, 64, 1 },
 		{ 120 * MIB, 512 * MIB, false, 1, 1 },
 		{ 48 * MIB, 20000 * MIB, false, 1, 1 },
 	};
