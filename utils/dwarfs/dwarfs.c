@@ -153,7 +153,7 @@ static int add_mount_options(struct fuse_args *args, const struct command *comma
 	    add_option(args, "default_permissions", "") != 0 ||
 	    add_option(args, "ro", "") != 0)
 		return tool_error("out of memory");
-	return 0;
+	return io_uring_add_option(args, command->settings.io_uring);
 }
 
 /*
@@ -171,7 +171,8 @@ static void take_message(enum fuse_log_level level, const char *format, va_list 
 						  "give: going on with fewer");
 		return;
 	}
-	vfprintf(stderr, format, arguments);
+	if (!io_uring_take_message(format))
+		vfprintf(stderr, format, arguments);
 }
 
 static int serve_by_threads(struct fuse_session *session, const struct command *command)
@@ -189,7 +190,6 @@ static int serve_by_threads(struct fuse_session *session, const struct command *
 					       (unsigned)settings->max_idle_threads);
 	if (settings->max_threads != UINT_MAX)
 		fuse_loop_cfg_set_max_threads(config, (unsigned)settings->max_threads);
-	fuse_set_log_func(take_message);
 	ret = fuse_session_loop_mt(session, config);
 	fuse_loop_cfg_destroy(config);
 	return ret;
@@ -244,13 +244,17 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 
 	if (!session)
 		return EXIT_BAD_OPTION; /* libfuse said why */
+	fuse_set_log_func(take_message);
 	if (fuse_set_signal_handlers(session) == 0) {
 		if (fuse_session_mount(session, command->fuse.mountpoint) == 0) {
 			if (command->settings.cache_files)
 				kernel_read_ahead(command->fuse.mountpoint);
 			ahead_start(mounted->ahead);
 			/* All is open: the change of directory does no harm. */
-			if (answer_init(session) == 0 && guard_mounted(guard) == 0 &&
+			if (answer_init(session) == 0 &&
+			    io_uring_check(command->settings.io_uring,
+					   mounted->agrees_on_io_uring) == 0 &&
+			    guard_mounted(guard) == 0 &&
 			    (background < 0 || fuse_session_exited(session) ||
 			     background_ready(background) == 0))
 				code = serve(session, command);

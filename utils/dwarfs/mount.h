@@ -29,9 +29,10 @@ struct mounted {
 	struct ahead *ahead;	 /* decoding ahead */
 	struct perfmon *perfmon; /* NULL: no times are taken */
 	struct affinity *affinity;
-	struct requests *requests; /* how many there were */
-	struct folded *folded;	   /* NULL: names match as they are */
-	struct opened *opened;	   /* NULL: opened files are not recorded */
+	struct requests *requests;	 /* how many there were */
+	_Atomic bool agrees_on_io_uring; /* with the kernel, in the first request */
+	struct folded *folded;		 /* NULL: names match as they are */
+	struct opened *opened;		 /* NULL: opened files are not recorded */
 };
 
 /* -- dwarfs/operations.c: directories, attributes and links; dwarfs/file_contents.c: contents ------ */
@@ -216,9 +217,12 @@ int requests_new(struct requests **requests_out);
 void requests_free(struct requests *requests);
 /* The requests of a kind that have arrived; 0 for timers of other parts. */
 uint64_t requests_count(const struct requests *requests, enum perf_timer timer);
+/* Of all of them, those that came by io_uring. */
+uint64_t requests_by_io_uring(const struct requests *requests);
 
 struct request_span {
 	const struct mounted *mounted;
+	bool is_by_io_uring;
 	struct perf_span perf;
 };
 struct request_span request_begin(fuse_req_t req, enum perf_timer timer, uint64_t inode,
@@ -228,6 +232,20 @@ void request_end(struct request_span *span);
 #define REQUEST(req, timer, inode, bytes)                                                \
 	__attribute__((cleanup(request_end), unused)) struct request_span request_span = \
 		request_begin(req, timer, inode, bytes)
+
+/* -- dwarfs/io_uring.c ------------------------------------------------------------------------ */
+
+/* The modes are of enum io_uring_mode. 0, or 1 after printing why not. */
+int io_uring_add_option(struct fuse_args *args, int mode);
+/* In the first request: whether libfuse and the kernel agree to use it. */
+bool io_uring_agree(struct fuse_conn_info *connection, int mode);
+/* Whether a message of libfuse says that it could not be started after all; this is noted. */
+bool io_uring_take_message(const char *format);
+bool io_uring_has_failed(void);
+/* After the first request: 0, or 1 after printing why it is not used although it has to. */
+int io_uring_check(int mode, bool is_agreed);
+/* Whether a request came by it. */
+bool io_uring_made(fuse_req_t req);
 
 /* -- dwarfs/kernel_settings.c ---------------------------------------------------------------- */
 

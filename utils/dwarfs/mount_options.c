@@ -203,6 +203,12 @@ static const char *const affinity_modes[] = {
 	[AFFINITY_NONE] = "none",
 	NULL,
 };
+static const char *const io_uring_modes[] = {
+	[IO_URING_AUTO] = "auto",
+	[IO_URING_ON] = "on",
+	[IO_URING_OFF] = "off",
+	NULL,
+};
 static const char *const lock_modes[] = {
 	[LOCK_NONE] = "none",
 	[LOCK_TRY] = "try",
@@ -263,6 +269,9 @@ static const struct tool_option mount_options[] = {
 	  "serve on the CPU of the calling process (auto: unless\n"
 	  "there are several at a time)",
 	  0, TOOL_INTO_WORD(affinity, affinity_modes) },
+	{ 0, "-o io_uring", "auto|on|off",
+	  "requests by io_uring (auto: if the kernel offers it)", 0,
+	  TOOL_INTO_WORD(io_uring, io_uring_modes) },
 	{ 0, "-o mlock", "none|try|must", "keep the metadata in memory (none)", 0,
 	  TOOL_INTO_WORD(lock, lock_modes) },
 	{ 0, "-o cache_files", NULL, "let the kernel cache contents (default)", 0,

@@ -476,6 +476,8 @@ static void op_init(void *user, struct fuse_conn_info *connection)
 	mounted->no_open =
 		connection->capable & FUSE_CAP_NO_OPEN_SUPPORT && !must_ask(mounted);
 	mounted->no_opendir = connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT;
+	mounted->agrees_on_io_uring =
+		io_uring_agree(connection, mounted->settings->io_uring);
 }
 
 const struct fuse_lowlevel_ops dwarfs_ops = {

@@ -13,6 +13,8 @@
 enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
 enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
 enum affinity_mode { AFFINITY_AUTO, AFFINITY_CALLER, AFFINITY_NONE };
+/* Requests by io_uring: where the kernel offers it, always, or not. */
+enum io_uring_mode { IO_URING_AUTO, IO_URING_ON, IO_URING_OFF };
 /* Whether the kernel caches files with holes: not, always, or unless holes are large. */
 enum sparse_mode { SPARSE_DROP, SPARSE_KEEP, SPARSE_AUTO };
 
@@ -33,6 +35,7 @@ struct settings {
 	int tidy;		 /* a tidy_mode */
 	uint64_t tidy_interval_ms, tidy_age_ms;
 	int affinity; /* an affinity_mode */
+	int io_uring; /* an io_uring_mode */
 	bool preload_all;
 	char *preload_category; /* NULL: none */
 

@@ -325,6 +325,14 @@ static json_t *describe_affinity(struct affinity *affinity)
 			 "concurrent_requests", (json_int_t)counts.concurrent);
 }
 
+static json_t *describe_io_uring(const struct mounted *mounted)
+{
+	const bool is_used = mounted->agrees_on_io_uring && !io_uring_has_failed();
+
+	return json_pack("{s:b, s:I}", "is_used", (int)is_used, "requests",
+			 (json_int_t)requests_by_io_uring(mounted->requests));
+}
+
 char *perfmon_describe(const struct mounted *mounted)
 {
 	struct perfmon *perfmon = mounted->perfmon;
@@ -335,6 +343,7 @@ char *perfmon_describe(const struct mounted *mounted)
 	json_object_set_new(all, "cache", describe_cache(context));
 	json_object_set_new(all, "requests", describe_requests(mounted->requests));
 	json_object_set_new(all, "affinity", describe_affinity(mounted->affinity));
+	json_object_set_new(all, "io_uring", describe_io_uring(mounted));
 	for (int part = 0; perfmon && part < PERF_PART_COUNT; part++)
 		if (perfmon->parts >> part & 1)
 			json_object_set_new(all, part_names[part], json_object());

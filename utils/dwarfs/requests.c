@@ -11,6 +11,7 @@
 
 struct requests {
 	_Atomic uint64_t counts[PERF_TIMER_COUNT];
+	_Atomic uint64_t by_io_uring;
 };
 
 int requests_new(struct requests **requests_out)
@@ -29,20 +30,33 @@ uint64_t requests_count(const struct requests *requests, enum perf_timer timer)
 	return atomic_load_explicit(&requests->counts[timer], memory_order_relaxed);
 }
 
+uint64_t requests_by_io_uring(const struct requests *requests)
+{
+	return atomic_load_explicit(&requests->by_io_uring, memory_order_relaxed);
+}
+
 struct request_span request_begin(fuse_req_t req, enum perf_timer timer, uint64_t inode,
 				  uint64_t bytes)
 {
 	const struct mounted *mounted = mounted_of(req);
+	const bool is_by_io_uring = io_uring_made(req);
 
 	atomic_fetch_add_explicit(&mounted->requests->counts[timer], 1,
 				  memory_order_relaxed);
-	affinity_begin(mounted->affinity, (uint32_t)fuse_req_ctx(req)->pid, bytes);
-	return (struct request_span){ mounted,
+	/* Its thread has the affinity of the CPU of the caller, which must not change. */
+	if (is_by_io_uring)
+		atomic_fetch_add_explicit(&mounted->requests->by_io_uring, 1,
+					  memory_order_relaxed);
+	else
+		affinity_begin(mounted->affinity, (uint32_t)fuse_req_ctx(req)->pid,
+			       bytes);
+	return (struct request_span){ mounted, is_by_io_uring,
 				      perf_begin(mounted->perfmon, timer, inode) };
 }
 
 void request_end(struct request_span *span)
 {
 	perf_end(&span->perf);
-	affinity_end(span->mounted->affinity);
+	if (!span->is_by_io_uring)
+		affinity_end(span->mounted->affinity);
 }

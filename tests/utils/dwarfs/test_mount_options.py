@@ -159,7 +159,7 @@ with suite.case("contents are right with each option"):
                    "seq_detector=1,cachesize=1m,no_cache_files",
                    "perfmon=fuse+filesystem_v2+inode_reader_v2+block_cache", "verify=lazy",
                    "verify=eager", "no_cache_files", "cache_sparse", "offset=auto",
-                   "affinity=caller", "affinity=none", "image_offset=auto", "max_threads=1",
+                   "affinity=caller", "affinity=none", "io_uring=auto", "io_uring=off", "image_offset=auto", "max_threads=1",
                    "max_idle_threads=0"):
         with mount.mounted(IMAGE, "-o", option) as path:
             check_all(path)
@@ -431,12 +431,14 @@ with suite.case("the list of opened files, in order"):
         os.listdir(path + "/dir5")
     assert read(target) == b"dir3/file007\nlarge\ndir0/file000\ndir1/file001\n", read(target)
 
+ALWAYS = {"affinity", "cache", "io_uring", "requests"}  # of the statistics, without perfmon
+
 with suite.case("times and numbers"):
     trace = place("trace.json")
     with mount.mounted(IMAGE, "-o", f"perfmon=fuse+inode_reader_v2,perfmon_trace={trace}") as path:
         check_all(path)
         found = statistics(path)
-    assert set(found) == {"affinity", "cache", "requests", "fuse", "inode_reader_v2"}
+    assert set(found) == {*ALWAYS, "fuse", "inode_reader_v2"}
     assert found["cache"]["decoded_bytes"] > 0 and found["cache"]["budget_bytes"] == 512 << 20
     for part in ("fuse", "inode_reader_v2"):
         timer = found[part]["read"]
@@ -448,7 +450,7 @@ with suite.case("times and numbers"):
     assert {event["cat"] for event in events} == {"fuse", "inode_reader_v2"}
     assert sum(event["name"] == "read" for event in events) >= 2 * found["fuse"]["read"]["count"]
     with mount.mounted(IMAGE) as path:
-        assert set(statistics(path)) == {"affinity", "cache", "requests"}
+        assert set(statistics(path)) == ALWAYS
 
 with suite.case("statistics that grow between the queries of size and value"):
     libc = ctypes.CDLL(None, use_errno=True)
@@ -465,13 +467,13 @@ with suite.case("statistics that grow between the queries of size and value"):
             room = ctypes.create_string_buffer(size)
             got = libc.getxattr(os.fsencode(path), name, room, size)
             assert 0 < got <= size, (got, size, os.strerror(ctypes.get_errno()))
-            assert set(json.loads(room.raw[:got])) == {"affinity", "cache", "requests", *every.split("+")}
+            assert set(json.loads(room.raw[:got])) == {*ALWAYS, *every.split("+")}
 
 with suite.case("times of the library"):
     with mount.mounted(IMAGE, "-o", "perfmon=block_cache,cachesize=1m") as path:
         check_all(path)
         found = settled(path)
-    assert set(found) == {"affinity", "cache", "requests", "block_cache"}
+    assert set(found) == {*ALWAYS, "block_cache"}
     for name in ("read", "decode", "load"):
         timer = found["block_cache"][name]
         assert timer["count"] == sum(number for _, number in timer["histogram"]) > 0, timer

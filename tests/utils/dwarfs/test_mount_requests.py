@@ -24,6 +24,7 @@ try:
 except tap.Skip as why:
     tap.skip_all(str(why))
 CPUS = sorted(os.sched_getaffinity(0))
+DEVICE = "io_uring=off,"  # requests by io_uring are always served on the CPU of their caller
 
 
 def statistics(path):
@@ -85,7 +86,8 @@ IMAGE = pack(place("tree"))
 with suite.case("requests of one process are served on its CPU, also after it has moved"):
     need_two_cpus()
     for mode in ("auto", "caller"):
-        with mount.mounted(IMAGE, "-o", "affinity=" + mode) as path, Caller(path) as caller:
+        with mount.mounted(IMAGE, "-o", DEVICE + "affinity=" + mode) as path, \
+                Caller(path) as caller:
             pid = driver_of(path)
             for cpu in (CPUS[0], CPUS[1], CPUS[0]):
                 caller.request(cpu)
@@ -96,7 +98,7 @@ with suite.case("requests of one process are served on its CPU, also after it ha
 with suite.case("concurrent requests are served on any CPU, unless forced"):
     need_two_cpus()
     for mode, spreads in (("auto", True), ("caller", False)):
-        with mount.mounted(IMAGE, "-o", "affinity=" + mode) as path, \
+        with mount.mounted(IMAGE, "-o", DEVICE + "affinity=" + mode) as path, \
                 Caller(path) as one, Caller(path) as other:
             one.request(CPUS[0])
             other.request(CPUS[1])
@@ -116,7 +118,7 @@ with suite.case("no thread changes its CPUs with affinity=none, or where there i
                              ("affinity=caller", {CPUS[-1]})):
         os.sched_setaffinity(0, allowed)  # what the driver is started with
         try:
-            with mount.mounted(IMAGE, "-o", options) as path:
+            with mount.mounted(IMAGE, "-o", DEVICE + options) as path:
                 os.sched_setaffinity(0, CPUS)
                 with Caller(path) as caller:
                     caller.request(CPUS[0])
@@ -132,7 +134,7 @@ with suite.case("no thread changes its CPUs with affinity=none, or where there i
 
 with suite.case("CPUs that the driver gets later are respected"):
     need_two_cpus()
-    with mount.mounted(IMAGE) as path, Caller(path) as caller:
+    with mount.mounted(IMAGE, "-o", DEVICE + "affinity=auto") as path, Caller(path) as caller:
         pid = driver_of(path)
         caller.request(CPUS[0])
         for _ in range(100):
@@ -142,6 +144,32 @@ with suite.case("CPUs that the driver gets later are respected"):
         for _ in range(1000):
             caller.request()
         assert all(found == {CPUS[1]} for found in affinities(pid)), affinities(pid)
+
+with suite.case("requests by io_uring: where it is possible, unless it is off"):
+    with mount.mounted(IMAGE, "-o", "io_uring=off") as path:
+        assert statistics(path)["io_uring"] == {"is_used": False, "requests": 0}
+    with mount.mounted(IMAGE) as path, Caller(path) as caller:
+        caller.request()
+        found = statistics(path)
+        is_used = found["io_uring"]["is_used"]
+        assert (found["io_uring"]["requests"] > 0) == is_used, found
+    if is_used:
+        with mount.mounted(IMAGE, "-o", "io_uring=on,affinity=caller") as path, \
+                Caller(path) as caller:
+            for cpu in CPUS:
+                for _ in range(100):
+                    caller.request(cpu)
+            found = statistics(path)
+            assert found["io_uring"]["requests"] >= 100 * len(CPUS), found
+            assert found["affinity"]["moves"] == 0, found
+    else:
+        refused = subprocess.run([DRIVER, IMAGE, place("tree"), "-o", "io_uring=on"], text=True,
+                                 stderr=subprocess.PIPE, check=False)
+        assert refused.returncode == 1, refused
+        assert re.fullmatch("dwarfs: -o io_uring=on: (this libfuse does not have it"
+                            "|the kernel does not offer it: .*|it cannot be started)\n",
+                            refused.stderr), refused
+        assert not os.path.ismount(place("tree")), "mounted"
 
 # -- how many requests are made -------------------------------------------------------------
 
