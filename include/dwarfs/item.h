@@ -99,8 +99,10 @@ DWARFS_API int dwarfs_item_set_target(dwarfs_item *item, const char *target, siz
  * contents; all other settings of the item are ignored.
  *
  * If the other entry exists already, the link refers to the inode that the entry has now,
- * also if the entry is replaced or removed later. Otherwise the path is resolved when the
- * builder runs: if it does not exist then, is a directory, or leads only to links in a
+ * also if the entry is replaced or removed later. With DWARFS_CONFLICT_FIRST and
+ * DWARFS_CONFLICT_RENAME, entries of the same input come first, by the paths they were added
+ * with, also if they are left out or renamed; other paths are resolved when the input ends.
+ * Otherwise the path is resolved when the builder runs: if it does not exist then, is a directory, or leads only to links in a
  * loop, the link is left out, which is logged and counted (DWARFS_COUNT_ERRORS).
  * Contents or a target that are set later make the item a file or a symbolic link again.
  *

@@ -309,6 +309,25 @@ static int add_links(dwarfs_builder *builder, dwarfs_item *item, dwarfs_error **
 	return dwarfs_builder_remove_item(builder, "a/b", 3, false, err);
 }
 
+/* Links to entries of a layer that are left out, before and after them. */
+static int add_displaced(dwarfs_builder *builder, dwarfs_item *item, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = dwarfs_builder_set_on_conflict(builder, DWARFS_CONFLICT_FIRST, err)) <
+		    0 ||
+	    (ret = dwarfs_builder_begin_layer(builder, err)) < 0 ||
+	    (ret = dwarfs_item_set_hard_link(item, "memory", 6, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "early", 5, item, err)) < 0 ||
+	    (ret = dwarfs_item_set_memory(item, "own", 3, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "memory", 6, item, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "memory/b/c", 10, item, err)) < 0 ||
+	    (ret = dwarfs_item_set_hard_link(item, "memory", 6, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "own", 3, item, err)) < 0)
+		return ret;
+	return dwarfs_builder_begin_layer(builder, err);
+}
+
 static int build_items(const struct fixture *fixture, dwarfs_error **err)
 {
 	dwarfs_context *context = NULL;
@@ -327,6 +346,7 @@ static int build_items(const struct fixture *fixture, dwarfs_error **err)
 	    (ret = dwarfs_item_new(0100644, &item, err)) == 0 &&
 	    (ret = add_contents(builder, fixture, item, err)) == 0 &&
 	    (ret = add_links(builder, item, err)) == 0 &&
+	    (ret = add_displaced(builder, item, err)) == 0 &&
 	    (ret = write_to_function(builder, discard, NULL, err)) == 0 &&
 	    dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) > 0)
 		fail_msg("out of memory was reported as a file that cannot be read");

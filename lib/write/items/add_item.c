@@ -398,6 +398,8 @@ static int add_item_contents(dwarfs_builder *builder, const dwarfs_item *item,
 /* Whether an unresolved link would form a cycle. */
 static bool is_loop(const struct assembly *assembly, struct span path, struct span target)
 {
+	uint32_t layer = assembly->layer;
+
 	for (int i = 0; i < MAX_CHAIN; i++) {
 		const struct record *record;
 		uint32_t node;
@@ -405,24 +407,36 @@ static bool is_loop(const struct assembly *assembly, struct span path, struct sp
 		if (target.size == path.size &&
 		    memcmp(target.data, path.data, path.size) == 0)
 			return true;
-		if ((node = dw_assembly_find(assembly, target)) == DW_NONE)
+		if ((node = dw_assembly_find_target(assembly, target, layer)) == DW_NONE)
 			return false;
 		record = &assembly->records[assembly->nodes[node].record];
 		if (record->kind != RECORD_LINK)
 			return false;
+		layer = record->layer;
 		target = dw_string_set_at(&assembly->strings, record->source);
 	}
 	return false;
+}
+
+/* Whether conflicts leave out or rename entries of the current layer. */
+static bool may_displace(const struct assembly *assembly)
+{
+	return assembly->on_conflict == DWARFS_CONFLICT_FIRST ||
+	       assembly->on_conflict == DWARFS_CONFLICT_RENAME;
 }
 
 /* The record of the target, or a new record for an unresolved link. */
 static int add_hard_link(struct assembly *assembly, struct span path, struct span target,
 			 uint32_t *record_out, dwarfs_error **err)
 {
-	uint32_t node = dw_assembly_find(assembly, target);
+	uint32_t node = dw_assembly_find_target(assembly, target, assembly->layer);
 	struct record record = { .xattrs = NO_XATTRS, .times = NO_TIMES };
 	int ret;
 
+	/* The current layer may still have an entry with the same path. */
+	if (node != DW_NONE && may_displace(assembly) &&
+	    assembly->nodes[node].layer != assembly->layer)
+		node = DW_NONE;
 	if (node != DW_NONE && dw_assembly_is_directory(assembly, node))
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "'%.*s' is a directory, which has no hard links",
@@ -436,6 +450,7 @@ static int add_hard_link(struct assembly *assembly, struct span path, struct spa
 		return dw_fail(err, DWARFS_ERR_INVALID, "a hard link leads to itself");
 	if ((ret = add_string(assembly, &record, RECORD_LINK, target, err)) < 0)
 		return ret;
+	assembly->resolves_layer |= may_displace(assembly);
 	return dw_assembly_add_record(assembly, &record, record_out, err);
 }
 
@@ -488,7 +503,8 @@ static int check_parents(const struct assembly *assembly, struct span path,
 	return 0;
 }
 
-/* An item below what an earlier input has and is not a directory: whether it is left out. */
+/* An item below what an earlier input has and is not a directory: whether it is left out.
+ * It still gets a record, as hard links may refer to it. */
 static bool is_left_out(const struct assembly *assembly, int ret)
 {
 	return ret == DWARFS_ERR_NOT_DIR && assembly->layer > 0 &&
@@ -506,10 +522,10 @@ static int add_item(dwarfs_builder *builder, struct span path, const dwarfs_item
 	    (ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
 	    (ret = dw_item_check_path(path, err)) < 0)
 		return ret;
-	if (is_left_out(assembly, check_parents(assembly, path, item, NULL)))
-		return 0;
-	if ((ret = check_parents(assembly, path, item, err)) < 0 ||
-	    (ret = add_item_record(builder, path, item, &record, err)) < 0)
+	if (!is_left_out(assembly, check_parents(assembly, path, item, NULL)) &&
+	    (ret = check_parents(assembly, path, item, err)) < 0)
+		return ret;
+	if ((ret = add_item_record(builder, path, item, &record, err)) < 0)
 		return ret;
 	ret = dw_assembly_put(assembly, path, record, &node, err);
 	if (ret < 0 && assembly->records[record].names == 0)

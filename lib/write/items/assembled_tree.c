@@ -267,9 +267,10 @@ int dw_assembly_to_tree(struct build_run *run, struct tree *tree,
 
 	if ((run->assembly->spool &&
 	     (ret = dw_spool_finish(run->assembly->spool, err)) < 0) ||
-	    (ret = dw_assembly_resolve(run->assembly, complain_about_link, run, err)) <
-		    0 ||
-	    (ret = add_all_directories(&tree_builder, err)) < 0)
+	    (ret = dw_assembly_resolve(run->assembly, complain_about_link, run, err)) < 0)
+		return ret;
+	dw_assembly_clear(run->assembly, DISPLACED_ROOT);
+	if ((ret = add_all_directories(&tree_builder, err)) < 0)
 		return ret;
 	dw_assembly_drop_nodes(run->assembly);
 	dw_os_trim();

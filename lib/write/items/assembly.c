@@ -43,10 +43,18 @@ int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err)
 	assembly->disk_fd = -1;
 	if ((ret = dw_assembly_add_record(assembly, &implicit_directory, &record, err)) <
 		    0 ||
-	    (ret = dw_grow(&assembly->nodes, &assembly->node_room, 1, err)) < 0)
+	    (ret = dw_grow(&assembly->nodes, &assembly->node_room, 2, err)) < 0)
 		return ret;
 	assembly->nodes[assembly->node_count++] = (struct assembly_node){
 		.record = record,
+		.child = DW_NONE,
+		.next = DW_NONE,
+		.previous = DW_NONE,
+		.chain = DW_NONE,
+	};
+	assembly->nodes[assembly->node_count++] = (struct assembly_node){
+		.parent = DISPLACED_ROOT,
+		.record = DW_NONE,
 		.child = DW_NONE,
 		.next = DW_NONE,
 		.previous = DW_NONE,
@@ -196,7 +204,7 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
 	size_t length = 0, at;
 	int ret;
 
-	for (uint32_t n = node; n != 0; n = assembly->nodes[n].parent)
+	for (uint32_t n = node; n > DISPLACED_ROOT; n = assembly->nodes[n].parent)
 		length += dw_assembly_name(assembly, n).size + 1;
 	path->size = 0;
 	if ((ret = dw_buffer_reserve(path, length + 1, err)) < 0)
@@ -204,7 +212,7 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
 	at = length ? length - 1 : 0; /* no slash in front */
 	path->data[at] = '\0';
 	path->size = at;
-	for (uint32_t n = node; n != 0; n = assembly->nodes[n].parent) {
+	for (uint32_t n = node; n > DISPLACED_ROOT; n = assembly->nodes[n].parent) {
 		struct span name = dw_assembly_name(assembly, n);
 
 		at -= name.size;
@@ -238,7 +246,7 @@ static void leave_bucket(struct assembly *assembly, uint32_t node)
 	*link = leaving->chain;
 }
 
-/* The root and free nodes are in no bucket. */
+/* The roots and free nodes are in no bucket. */
 static int grow_buckets(struct assembly *assembly, dwarfs_error **err)
 {
 	size_t count = assembly->bucket_count ? assembly->bucket_count * 2 : FIRST_ROOM;
@@ -277,8 +285,8 @@ static int new_node(struct assembly *assembly, uint32_t *node_out, dwarfs_error 
 	return 0;
 }
 
-static int add_node(struct assembly *assembly, uint32_t parent, struct span name,
-		    uint32_t record, uint32_t *node_out, dwarfs_error **err)
+int dw_assembly_add_node(struct assembly *assembly, uint32_t parent, struct span name,
+			 uint32_t record, uint32_t *node_out, dwarfs_error **err)
 {
 	uint32_t number, node, first;
 	int ret;
@@ -393,9 +401,8 @@ static int fail_not_directory(const struct assembly *assembly, uint32_t node,
 	return dw_error_at_path(err, ret, (const char *)path.data);
 }
 
-/* Find or create a directory in its parent. */
-static int enter_directory(struct assembly *assembly, uint32_t parent, struct span name,
-			   uint32_t *node_out, dwarfs_error **err)
+int dw_assembly_enter(struct assembly *assembly, uint32_t parent, struct span name,
+		      uint32_t *node_out, dwarfs_error **err)
 {
 	uint32_t record;
 	int ret;
@@ -410,7 +417,8 @@ static int enter_directory(struct assembly *assembly, uint32_t parent, struct sp
 	if ((ret = dw_assembly_add_record(assembly, &implicit_directory, &record, err)) <
 	    0)
 		return ret;
-	if ((ret = add_node(assembly, parent, name, record, node_out, err)) < 0)
+	if ((ret = dw_assembly_add_node(assembly, parent, name, record, node_out, err)) <
+	    0)
 		dw_assembly_drop_record(assembly, record);
 	return ret;
 }
@@ -428,7 +436,7 @@ static int make_parents(struct assembly *assembly, struct span path, uint32_t *p
 	while (rest.size > 0) {
 		size_t end = (size_t)(name.data - path.data) + name.size;
 
-		if ((ret = enter_directory(assembly, parent, name, &parent, err)) < 0 ||
+		if ((ret = dw_assembly_enter(assembly, parent, name, &parent, err)) < 0 ||
 		    (ret = dw_path_stack_add(&assembly->last_path, steps++, path, end,
 					     parent, err)) < 0)
 			return ret;
@@ -439,8 +447,8 @@ static int make_parents(struct assembly *assembly, struct span path, uint32_t *p
 	return 0;
 }
 
-static bool keeps_children(const struct assembly *assembly, uint32_t node,
-			   uint32_t record)
+bool dw_assembly_keeps_children(const struct assembly *assembly, uint32_t node,
+				uint32_t record)
 {
 	const struct record *new = &assembly->records[record];
 
@@ -448,11 +456,11 @@ static bool keeps_children(const struct assembly *assembly, uint32_t node,
 	       (new->mode &DW_S_IFMT) == DW_S_IFDIR;
 }
 
-static void replace_record(struct assembly *assembly, uint32_t node, uint32_t record)
+void dw_assembly_replace_record(struct assembly *assembly, uint32_t node, uint32_t record)
 {
 	/* The record may belong to a node that is removed here. */
 	assembly->records[record].names++;
-	if (!keeps_children(assembly, node, record)) {
+	if (!dw_assembly_keeps_children(assembly, node, record)) {
 		dw_assembly_clear(assembly, node);
 		dw_path_stack_forget(&assembly->last_path);
 	}
@@ -467,7 +475,7 @@ static bool is_conflict(const struct assembly *assembly, uint32_t node, uint32_t
 {
 	return assembly->on_conflict != DWARFS_CONFLICT_LAST &&
 	       assembly->nodes[node].layer != assembly->layer &&
-	       !keeps_children(assembly, node, record);
+	       !dw_assembly_keeps_children(assembly, node, record);
 }
 
 /* Whether a directory keeps the attributes that an earlier input gave it. */
@@ -477,13 +485,27 @@ static bool keeps_attributes(const struct assembly *assembly, uint32_t node,
 	const struct record *first = &assembly->records[assembly->nodes[node].record];
 
 	return assembly->on_conflict == DWARFS_CONFLICT_FIRST && !first->is_implicit &&
-	       first->layer != assembly->layer && keeps_children(assembly, node, record);
+	       first->layer != assembly->layer &&
+	       dw_assembly_keeps_children(assembly, node, record);
 }
 
-static void leave_out(struct assembly *assembly, uint32_t record)
+static void drop_if_unused(struct assembly *assembly, uint32_t record)
 {
 	if (assembly->records[record].names == 0)
 		dw_assembly_drop_record(assembly, record);
+}
+
+/* The record stays until the layer ends, as later hard links may refer to it. */
+static int leave_out(struct assembly *assembly, struct span path, uint32_t record,
+		     uint32_t *node_out, dwarfs_error **err)
+{
+	int ret = dw_assembly_displace(assembly, path, record, err);
+
+	if (ret < 0)
+		return ret;
+	drop_if_unused(assembly, record);
+	*node_out = DW_NONE;
+	return 0;
 }
 
 static int fail_conflict(struct span path, dwarfs_error **err)
@@ -517,7 +539,9 @@ static int put_renamed(struct assembly *assembly, struct span path, uint32_t par
 				(int)path.size, (const char *)path.data);
 		if (dw_assembly_child(assembly, parent, other) != DW_NONE)
 			continue;
-		if ((ret = add_node(assembly, parent, other, record, node_out, err)) < 0)
+		if ((ret = dw_assembly_displace(assembly, path, record, err)) < 0 ||
+		    (ret = dw_assembly_add_node(assembly, parent, other, record, node_out,
+						err)) < 0)
 			return ret;
 		/* An entry of this input that has that name must not replace it. */
 		assembly->nodes[*node_out].layer = layer;
@@ -534,9 +558,7 @@ static int settle_conflict(struct assembly *assembly, struct span path, uint32_t
 		return fail_conflict(path, err);
 	if (assembly->on_conflict == DWARFS_CONFLICT_RENAME)
 		return put_renamed(assembly, path, parent, name, record, node_out, err);
-	leave_out(assembly, record);
-	*node_out = DW_NONE;
-	return 0;
+	return leave_out(assembly, path, record, node_out, err);
 }
 
 int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
@@ -548,11 +570,8 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 	int ret = make_parents(assembly, path, &parent, &name, &why);
 
 	if (ret == DWARFS_ERR_NOT_DIR && assembly->layer > 0 &&
-	    assembly->on_conflict == DWARFS_CONFLICT_FIRST) {
-		leave_out(assembly, record); /* below an entry that stays */
-		*node_out = DW_NONE;
-		return 0;
-	}
+	    assembly->on_conflict == DWARFS_CONFLICT_FIRST)
+		return leave_out(assembly, path, record, node_out, err);
 	if (ret < 0)
 		return dw_error_copy(err, ret, why);
 	if (name.size > 0)
@@ -560,18 +579,21 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 	if (node != DW_NONE && is_conflict(assembly, node, record))
 		return settle_conflict(assembly, path, parent, name, record, node_out,
 				       err);
+	*node_out = node;
+	if (node != DW_NONE && keeps_attributes(assembly, node, record)) {
+		drop_if_unused(assembly, record);
+		assembly->nodes[node].layer = assembly->layer;
+		return 0;
+	}
 	if (node == DW_NONE) {
-		ret = add_node(assembly, parent, name, record, &node, err);
+		ret = dw_assembly_add_node(assembly, parent, name, record, node_out, err);
 		if (ret < 0)
 			return ret;
 	} else {
-		if (keeps_attributes(assembly, node, record))
-			leave_out(assembly, record);
-		else
-			replace_record(assembly, node, record);
+		dw_assembly_replace_record(assembly, node, record);
 		assembly->nodes[node].layer = assembly->layer;
 	}
-	*node_out = node;
+	dw_assembly_replace_displaced(assembly, path, record);
 	return 0;
 }
 

@@ -6,6 +6,10 @@
  * A node is a name in a directory and refers to a record: attributes and the source of
  * the contents. Hard links are nodes with the same record. A hard link whose target was
  * not added yet has a record of its own until the run.
+ *
+ * A hard link means the entry of its own input. So entries of the current layer that a
+ * conflict has renamed or left out are also in a second tree, by their own paths, until
+ * the layer ends: the displaced entries (displaced_entries.c).
  */
 #ifndef DW_WRITE_ITEMS_ASSEMBLY_H
 #define DW_WRITE_ITEMS_ASSEMBLY_H
@@ -55,11 +59,12 @@ struct record_file {
 	uint32_t disk_path; /* entry of disk */
 };
 
-/* The root is node 0, its own parent. */
+/* Node 0 is the root, node 1 that of the displaced entries; both are their own parents. */
+#define DISPLACED_ROOT 1
 struct assembly_node {
 	uint32_t parent;
 	uint32_t name;	 /* of texts */
-	uint32_t record; /* DW_NONE: free */
+	uint32_t record; /* DW_NONE: free, or the root of the displaced entries */
 	uint32_t child;	 /* the one added last, or DW_NONE */
 	uint32_t next,
 		previous; /* in the same directory; of a free one, the next free one */
@@ -80,6 +85,7 @@ struct assembly {
 	size_t record_count, record_room;
 	uint32_t free_record; /* or DW_NONE */
 	size_t link_count;    /* records that are RECORD_LINK */
+	bool resolves_layer;  /* the end of the current layer resolves its links */
 	uint32_t layer;	      /* current layer: see layers.c */
 	int on_conflict;      /* between layers: a dwarfs_conflict */
 	struct tree_times *times;
@@ -172,10 +178,24 @@ uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
  * with all below it, unless both are directories: then only the attributes are. NOT_DIR
  * if a parent is not a directory. Takes ownership of the record, except on failure.
  * Conflicts with earlier layers are settled by on_conflict: the node has another name then,
- * or is DW_NONE if the record was left out and dropped.
+ * or is DW_NONE if the record was left out.
  */
 int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
 		    uint32_t *node_out, dwarfs_error **err);
+
+/* Give a node another record; remove the entries below it, unless both are directories. */
+void dw_assembly_replace_record(struct assembly *assembly, uint32_t node,
+				uint32_t record);
+bool dw_assembly_keeps_children(const struct assembly *assembly, uint32_t node,
+				uint32_t record);
+
+/* Add a node with a name that its directory does not have. */
+int dw_assembly_add_node(struct assembly *assembly, uint32_t parent, struct span name,
+			 uint32_t record, uint32_t *node_out, dwarfs_error **err);
+
+/* Find or create a directory in its parent. */
+int dw_assembly_enter(struct assembly *assembly, uint32_t parent, struct span name,
+		      uint32_t *node_out, dwarfs_error **err);
 
 /* Give a node another record. */
 void dw_assembly_set_record(struct assembly *assembly, uint32_t node, uint32_t record);
@@ -193,7 +213,7 @@ uint64_t dw_assembly_count_below(const struct assembly *assembly, uint32_t node,
 
 bool dw_assembly_is_directory(const struct assembly *assembly, uint32_t node);
 
-/* The path of a node, with a NUL. */
+/* The path of a node, with a NUL; of a displaced one, the one that its input has. */
 int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buffer *path,
 		     dwarfs_error **err);
 
@@ -201,6 +221,28 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
  * target are reported to lost (may be NULL) and removed. */
 int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, void *user,
 			dwarfs_error **err);
+
+/* End the current layer: links that have a target get the record of it, if it may be a
+ * displaced entry; these are dropped (late_links.c). */
+int dw_assembly_end_layer(struct assembly *assembly, dwarfs_error **err);
+
+/* -- displaced entries, in displaced_entries.c ---------------------------------------- */
+
+/* Note that a conflict has renamed or left out a record of the current layer. */
+int dw_assembly_displace(struct assembly *assembly, struct span path, uint32_t record,
+			 dwarfs_error **err);
+
+/* A record was put at its own path: what was displaced from there before is replaced. */
+void dw_assembly_replace_displaced(struct assembly *assembly, struct span path,
+				   uint32_t record);
+
+bool dw_assembly_has_displaced(const struct assembly *assembly);
+bool dw_assembly_is_displaced(const struct assembly *assembly, uint32_t node);
+
+/* The node that a hard link means, or DW_NONE: an entry of the layer of the link, if there
+ * is one. */
+uint32_t dw_assembly_find_target(const struct assembly *assembly, struct span path,
+				 uint32_t layer);
 
 /* -- disk paths, in disk_paths.c ----------------------------------------------------- */
 

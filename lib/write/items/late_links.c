@@ -4,7 +4,7 @@
  * <dwarfs/item.h>.
  *
  * Each link gets the record of its target; a link without a target is removed. Each chain
- * of links is followed once.
+ * of links is followed once. At the end of a layer links without a target stay.
  */
 #include <string.h>
 
@@ -13,6 +13,7 @@
 struct resolver {
 	struct assembly *assembly;
 	uint32_t *stamps; /* of nodes: the last walk that visited it */
+	bool keeps_lost;
 	dwarfs_lost_link_fn lost;
 	void *user;
 	struct buffer path;
@@ -35,8 +36,9 @@ static const struct record *live_record(const struct assembly *assembly, uint32_
 
 static uint32_t link_target(const struct assembly *assembly, const struct record *record)
 {
-	return dw_assembly_find(assembly,
-				dw_string_set_at(&assembly->strings, record->source));
+	return dw_assembly_find_target(
+		assembly, dw_string_set_at(&assembly->strings, record->source),
+		record->layer);
 }
 
 /* Follow a chain of links to a record, or DW_NONE and why. */
@@ -69,8 +71,11 @@ static uint32_t follow_chain(struct resolver *resolver, uint32_t node, uint32_t 
 static int report_lost_link(struct resolver *resolver, uint32_t node, const char *why,
 			    dwarfs_error **err)
 {
-	int ret = dw_assembly_path(resolver->assembly, node, &resolver->path, err);
+	int ret;
 
+	if (dw_assembly_is_displaced(resolver->assembly, node))
+		return 0;
+	ret = dw_assembly_path(resolver->assembly, node, &resolver->path, err);
 	if (ret == 0 && resolver->lost)
 		resolver->lost((const char *)resolver->path.data, why, resolver->user);
 	return ret;
@@ -85,6 +90,8 @@ static int resolve_chain(struct resolver *resolver, uint32_t node, uint32_t stam
 	uint32_t record = follow_chain(resolver, node, stamp, &why);
 	int ret;
 
+	if (record == DW_NONE && resolver->keeps_lost)
+		return 0;
 	while (node != DW_NONE) {
 		const struct record *link = live_record(assembly, node);
 		uint32_t next;
@@ -107,6 +114,11 @@ static int resolve_all(struct resolver *resolver, dwarfs_error **err)
 	uint32_t stamp = 0;
 	int ret;
 
+	if (assembly->link_count == 0)
+		return 0;
+	resolver->stamps = dw_calloc(assembly->node_count, sizeof(uint32_t));
+	if (!resolver->stamps)
+		return dw_fail_nomem(err);
 	for (uint32_t i = 1; i < assembly->node_count; i++) {
 		const struct record *record = live_record(assembly, i);
 
@@ -135,16 +147,27 @@ int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, voi
 		.lost = lost,
 		.user = user,
 	};
+	int ret = resolve_all(&resolver, err);
+
+	if (resolver.stamps)
+		remove_lost(&resolver);
+	return ret;
+}
+
+int dw_assembly_end_layer(struct assembly *assembly, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_resolver))) struct resolver resolver = {
+		.assembly = assembly,
+		.keeps_lost = true,
+	};
 	int ret;
 
-	if (assembly->link_count == 0)
-		return 0;
-	resolver.stamps = dw_calloc(assembly->node_count, sizeof(uint32_t));
-	if (!resolver.stamps)
-		return dw_fail_nomem(err);
-	ret = resolve_all(&resolver, err);
-	remove_lost(&resolver);
-	return ret;
+	if ((assembly->resolves_layer || dw_assembly_has_displaced(assembly)) &&
+	    (ret = resolve_all(&resolver, err)) < 0)
+		return ret;
+	assembly->resolves_layer = false;
+	dw_assembly_clear(assembly, DISPLACED_ROOT);
+	return 0;
 }
 
 int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lost,
@@ -167,7 +190,7 @@ static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_err
 {
 	const struct record *record = dw_assembly_record(assembly, node);
 	const struct span to = dw_string_set_at(&assembly->strings, record->source);
-	const uint32_t target = dw_assembly_find(assembly, to);
+	const uint32_t target = link_target(assembly, record);
 	auto_buffer struct buffer path = { 0 };
 	const bool is_there = target != DW_NONE;
 	int ret;
@@ -199,7 +222,8 @@ int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err
 	for (i = 0; i < assembly->node_count && ret == 0; i++) {
 		const uint32_t record = assembly->nodes[i].record;
 
-		if (record != DW_NONE && assembly->records[record].kind == RECORD_LINK)
+		if (record != DW_NONE && assembly->records[record].kind == RECORD_LINK &&
+		    !dw_assembly_is_displaced(assembly, i))
 			ret = check_link(assembly, i, err);
 	}
 	return ret;

@@ -21,7 +21,7 @@ int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 	struct assembly *assembly;
 	int ret = dw_assembly_of(builder, &assembly, err);
 
-	if (ret < 0)
+	if (ret < 0 || (ret = dw_assembly_end_layer(assembly, err)) < 0)
 		return ret;
 	assembly->layer++;
 	dw_path_stack_forget(&assembly->last_path);

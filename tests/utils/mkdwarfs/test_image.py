@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import re
+import shutil
 import tarfile
 import time
 
@@ -505,6 +506,96 @@ class Conflicts(Images):
             with self.subTest(second=second):
                 self.assertEqual(self.merge("first", second)["f"], b"file")
                 self.refuse([self.first, second], "--on-conflict=rename", says="'f'")
+
+    def archive_of(self, name, *entries):
+        """Pairs of a name and contents, or the target of a hard link as a string."""
+        with tarfile.open(self.path(name), "w") as archive:
+            for path, contents in entries:
+                entry = tarfile.TarInfo(path)
+                if isinstance(contents, str):
+                    entry.type, entry.linkname = tarfile.LNKTYPE, contents
+                    archive.addfile(entry)
+                else:
+                    entry.size, entry.mtime, entry.uid = len(contents), 1000, 77
+                    archive.addfile(entry, io.BytesIO(contents))
+        return self.path(name)
+
+    def hard_links(self):
+        """A directory, an image and archives: f and its hard links g, h."""
+        tree = self.directory("links", f=b"own")
+        os.link(tree + "/f", tree + "/g")
+        os.link(tree + "/f", tree + "/h")
+        return [tree, self.make("links.dwarfs", [tree]),
+                self.archive_of("links.tar", ("f", b"own"), ("g", "f"), ("h", "g")),
+                self.archive_of("late.tar", ("h", "g"), ("g", "f"), ("f", b"own"))]
+
+    def test_hard_links_mean_files_of_their_own_input(self):
+        earlier = {name: b"file" if name == "f" else text
+                   for name, text in self.contents(self.make("one", [self.first])).items()}
+        firsts = [self.first, self.make("first.dwarfs", [self.first]),
+                  self.archive_of("first.tar", *earlier.items())]
+        for first, second, way in itertools.product(firsts, self.hard_links(),
+                                                    ("first", "rename")):
+            with self.subTest(first=first, second=second, way=way):
+                images = [self.make("merged", [first, second], "--on-conflict", way, f"-N{n}")
+                          for n in (1, 3)]
+                own = {"f.2", "g", "h"} if way == "rename" else {"g", "h"}
+                self.assertEqual(self.contents(images[0]),
+                                 {**earlier, **{name: b"own" for name in own}})
+                self.assertEqual(read(images[0]), read(images[1]))
+                out = self.path("out")
+                self.expect(run("DWARFSEXTRACT", "-i", images[0], "-o", out), 0)
+                self.assertEqual({os.stat(os.path.join(out, name)).st_nlink for name in own},
+                                 {len(own)})
+                shutil.rmtree(out)
+
+    def test_hard_links_whose_names_are_in_conflict(self):
+        second = self.archive_of("links.tar", ("f", b"own"), ("x", "f"), ("y", "x"))
+        rest = {"f": b"file", "x": b"one", "d/a": b"A", "y": b"own"}
+        self.assertEqual(self.merge("first", second), rest)
+        self.assertEqual(self.merge("rename", second), {**rest, "f.2": b"own", "x.2": b"own"})
+        merged = self.make("merged", [self.first, second], "--on-conflict=first")
+        out = self.path("out")
+        self.expect(run("DWARFSEXTRACT", "-i", merged, "-o", out), 0)
+        self.assertEqual(os.stat(out + "/y").st_mtime, 1000)
+
+    def test_hard_links_below_a_prefix(self):
+        below = self.directory("below", d_f=b"file", x=b"one")
+        second = self.archive_of("links.tar", ("f", b"own"), ("g", "f"))
+        self.make("prefixed", [self.archive_of("one.tar", ("f", b"file")), second],
+                  "--prefix=a/b", "--on-conflict=rename")
+        self.assertEqual(run("DWARFSCK", "--cat", "a/b/g", self.path("prefixed")).raw, b"own")
+        merged = self.make("merged", [below, self.archive_of("d.tar", ("d/f", b"own"),
+                                                            ("d/g", "d/f"))],
+                           "--on-conflict=first")
+        self.assertEqual(run("DWARFSCK", "--cat", "d/g", merged).raw, b"own")
+
+    def test_hard_links_to_files_that_no_image_has(self):
+        second = self.archive_of("links.tar", ("x/f", b"own"), ("z", "x/f"), ("y", "z"))
+        self.assertEqual(self.merge("first", second),
+                         {"x": b"one", "f": b"file", "d/a": b"A", "z": b"own", "y": b"own"})
+        gone = self.archive_of("gone.tar", ("f", b"own"), ("y", "gone"))
+        self.refuse([self.first, gone], "--on-conflict=first", says="missing")
+
+    def test_hard_links_to_earlier_inputs(self):
+        second = self.archive_of("links.tar", ("y", "x"), ("f", b"own"), ("z", "d/a"))
+        third = self.archive_of("more.tar", ("f3", "f"), ("x", "y"))
+        for way, f in (("first", b"file"), ("last", b"own")):
+            merged = self.make("merged", [self.first, second, third], "--on-conflict", way)
+            self.assertEqual(self.contents(merged),
+                             {"x": b"one", "y": b"one", "z": b"A", "d/a": b"A", "f": f, "f3": f})
+
+    def test_filters_apply_after_conflicts(self):
+        for name in (self.first, self.second):
+            self.write(os.path.join(name, "excluded"), name.encode())
+        rule = ("-F", "- excluded")
+        merged = self.make("merged", [self.first, self.second], "--on-conflict=rename", *rule)
+        self.assertIn("excluded.2", self.names(merged))
+        self.refuse([self.first, self.second], "--on-conflict=error", *rule, says="'excluded'")
+        os.remove(self.second + "/excluded")
+        os.mkfifo(self.second + "/excluded")
+        merged = self.make("merged", [self.first, self.second])
+        self.assertNotIn("excluded", self.names(merged))
 
     def test_bad_value(self):
         self.refuse([self.first], "--on-conflict=never", says="--on-conflict")
