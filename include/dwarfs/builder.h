@@ -1055,7 +1055,8 @@ enum dwarfs_count {
 	DWARFS_COUNT_BYTES_COPIED,
 	DWARFS_COUNT_BLOCKS_REWRITTEN, /**< compressed again, or their files stored anew */
 	DWARFS_COUNT_BYTES_REWRITTEN,
-	DWARFS_COUNT_BLOCKS_DROPPED, /**< no file needs them; those of bases do not count */
+	DWARFS_COUNT_BLOCKS_DROPPED, /**< no file needs them, or an earlier image has equal ones;
+					  those of bases do not count */
 	DWARFS_COUNT_BYTES_DROPPED,
 };
 

@@ -14,6 +14,7 @@
 #include "format/history_write.h"
 #include "format/side.h"
 #include "read/file.h"
+#include "read/opening.h"
 #include "rewrite/block_facts.h"
 #include "rewrite/image_source.h"
 #include "rewrite/versions.h"
@@ -410,6 +411,32 @@ static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
 	return (int64_t)size;
 }
 
+/* Blocks of salvaged images are not compared with others. */
+static uint64_t get_stored_room(void *user, uint32_t block)
+{
+	const struct source_state *source = user;
+	const dwarfs_image *image = source->image;
+	uint64_t room;
+
+	if (image->salvage || dwarfs_image_block_is_lost(image, block))
+		return 0;
+	room = image->sections[image->blocks[block]].room;
+	return room > dw_image_header_bytes(image) ? room - dw_image_header_bytes(image)
+						   : 0;
+}
+
+static int read_stored(void *user, uint32_t block, void *buffer, size_t size,
+		       uint64_t offset, dwarfs_error **err)
+{
+	const struct source_state *source = user;
+	const dwarfs_image *image = source->image;
+
+	return dw_image_read(image, buffer, size,
+			     image->sections[image->blocks[block]].offset +
+				     dw_image_header_bytes(image) + offset,
+			     err);
+}
+
 /* Sections that the writer does not make itself: history, and types that are unknown. */
 static bool is_copied(uint32_t type)
 {
@@ -660,6 +687,8 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.stored_bytes = get_stored_bytes,
 		.stored_place = get_stored_place,
 		.read_block = read_block,
+		.stored_room = get_stored_room,
+		.read_stored = read_stored,
 		.file = get_file,
 		.find = find_file,
 		.digest = get_digest,

@@ -50,6 +50,8 @@ COVERED_BY = {
     "lib/write/metadata/history_section.c": ("tests/interop/test_strict.py",
                                              "tests/read/test_history.c"),
     "lib/write/inspect/digest_match.c": ("tests/write/digests/test_digests.c",),
+    "lib/write/images/equal_blocks.c": ("tests/write/images/test_kept_blocks.c",
+                                        "tests/utils/mkdwarfs/test_image.py"),
     "lib/write/images/needed_blocks.c": ("tests/write/images/test_kept_blocks.c",
                                          "tests/utils/mkdwarfs/test_image.py"),
     "lib/write/images/shared_blocks.c": ("tests/utils/mkdwarfs/test_image_sharing.py",),

@@ -2,7 +2,8 @@
 /*
  * write/images/kept_blocks: the blocks of source images that a new image keeps.
  *
- * find:   the blocks that are needed (needed_blocks.c) -> places in the new image
+ * find:   the blocks that are needed (needed_blocks.c), each of equal ones once
+ *         (equal_blocks.c) -> places in the new image
  * write:  each block as it is stored, or compressed again
  * chunks: those of the image, moved to the new places
  */
@@ -133,8 +134,9 @@ static int divide_blocks(const struct build_run *run, const struct contents *con
 		if (*next + (at + bytes) / unit >= UINT32_MAX)
 			return dw_fail(err, DWARFS_ERR_RANGE,
 				       "too many blocks for one image");
-		places[block->block] = (struct kept_place){ (uint32_t)(*next + at / unit),
-							    (uint32_t)(at % unit), unit };
+		places[block->block].number = (uint32_t)(*next + at / unit);
+		places[block->block].offset = (uint32_t)(at % unit);
+		places[block->block].unit = unit;
 		at += bytes;
 	}
 	*next += unit ? (at + unit - 1) / unit : 0;
@@ -171,6 +173,10 @@ static int add_places(struct kept_blocks *kept, const struct source_image *image
 
 	if (!places)
 		return dw_fail_nomem(err);
+	for (uint32_t i = 0; i < image->block_count; i++) {
+		places[i].image = (uint32_t)kept->image_count;
+		places[i].block = i;
+	}
 	dw_needed_blocks_clear(image, places);
 	kept->places[kept->image_count++] = places;
 	return 0;
@@ -510,7 +516,7 @@ static int check_end(const struct source_image *image, const struct source_chunk
 static int add_content_chunks(struct contents *contents, struct content *content,
 			      const struct source_image *image,
 			      const struct image_file *file,
-			      const struct kept_place *places, struct chunks *chunks,
+			      const struct kept_blocks *kept, struct chunks *chunks,
 			      dwarfs_error **err)
 {
 	struct fragment *fragment = &contents->fragments[content->first_fragment];
@@ -520,6 +526,7 @@ static int add_content_chunks(struct contents *contents, struct content *content
 	fragment->chunk_count = 0;
 	fragment->size = 0;
 	for (uint32_t i = 0; i < file->chunk_count; i++) {
+		const struct kept_place *place;
 		struct source_chunk from;
 
 		if ((ret = dw_source_chunk_get(image, file->first_chunk + i, &from,
@@ -529,10 +536,11 @@ static int add_content_chunks(struct contents *contents, struct content *content
 			content->hole_bytes += from.size;
 			ret = add_chunk(chunks, fragment,
 					(struct chunk){ DW_NONE, 0, from.size }, err);
-		} else if ((ret = check_end(image, &from, places[from.block].unit > 0,
-					    err)) == 0) {
-			ret = add_moved_chunk(chunks, fragment, &from,
-					      &places[from.block], err);
+		} else {
+			place = dw_kept_place(kept, file->image, from.block);
+			if ((ret = check_end(image, &from, place->unit > 0, err)) == 0)
+				ret = add_moved_chunk(chunks, fragment, &from, place,
+						      err);
 		}
 		if (ret < 0)
 			return ret;
@@ -553,8 +561,8 @@ int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,
 			continue;
 		file = dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
 		ret = add_content_chunks(contents, content,
-					 run->assembly->images[file->image], file,
-					 kept->places[file->image], chunks, err);
+					 run->assembly->images[file->image], file, kept,
+					 chunks, err);
 		if (ret < 0)
 			return ret;
 	}

@@ -2,8 +2,9 @@
 /*
  * write/images/kept_blocks: the blocks of source images that a new image keeps.
  *
- * They are its first blocks, in the order of the images and of the blocks in them; blocks
- * that no file of the new image needs are left out. If the block size of an image changes,
+ * They are its first blocks, in the order of the images and of the blocks in them. Blocks
+ * that no file of the new image needs are left out, and a block equal to one of an earlier
+ * image has the place of that one (equal_blocks.c). If the block size of an image changes,
  * the bytes of its blocks are put together for each stream and divided anew.
  */
 #ifndef DW_WRITE_IMAGES_KEPT_BLOCKS_H
@@ -24,6 +25,9 @@ struct kept_place {
 	uint32_t number; /* of the block with the first of them; DW_NONE: not needed */
 	uint32_t offset; /* in that block */
 	size_t unit;	 /* bytes of each new block; 0: all are in this one */
+	uint32_t image, block; /* the block whose place is used: this one, or an equal one
+				  of an earlier image; then number is DW_NONE */
+	bool was_needed, is_sparse; /* for compaction: needed_blocks.c */
 };
 
 struct kept_blocks {
@@ -35,6 +39,20 @@ struct kept_blocks {
 };
 
 void dw_kept_blocks_free(struct kept_blocks *kept);
+
+/* The place of the bytes of a block. */
+static inline struct kept_place *dw_kept_place(const struct kept_blocks *kept,
+					       uint32_t image, uint32_t block)
+{
+	const struct kept_place *place = &kept->places[image][block];
+
+	return &kept->places[place->image][place->block];
+}
+
+/* Let needed blocks of several images with the same stored bytes share the place of the first
+ * one; the others are not needed any more. */
+int dw_equal_blocks_find(struct build_run *run, const struct kept_blocks *kept,
+			 dwarfs_error **err);
 
 /* Find which blocks the contents need, and where they go. Their streams are added to the
  * contents. INVALID if a codec cannot compress a block that is to be compressed again. */

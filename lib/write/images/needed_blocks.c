@@ -2,9 +2,10 @@
 /*
  * write/images/needed_blocks: which blocks of source images a new image needs.
  *
- * mark:    contents -> chunks in the image -> blocks
+ * mark:    contents -> chunks in the image -> blocks; of equal ones the first (equal_blocks.c)
  * count:   blocks that are dropped or rewritten
- * compact: contents in blocks of which too much is not needed are stored anew
+ * compact: contents in blocks of which too much is not needed are stored anew; a block is
+ *          judged by the contents of all images that are in it or in one equal to it
  */
 #include <string.h>
 
@@ -46,15 +47,16 @@ static int next_stored(const struct source_image *image, const struct image_file
 	return 0;
 }
 
-static int mark_needed(const struct source_image *image, const struct image_file *file,
-		       struct kept_place *places, dwarfs_error **err)
+static int mark_needed(const struct build_run *run, const struct image_file *file,
+		       const struct kept_blocks *kept, dwarfs_error **err)
 {
+	const struct source_image *image = run->assembly->images[file->image];
 	struct source_chunk chunk;
 	uint32_t at = 0;
 	int ret;
 
 	while ((ret = next_stored(image, file, &at, &chunk, err)) > 0)
-		places[chunk.block].number = 0;
+		dw_kept_place(kept, file->image, chunk.block)->number = 0;
 	return ret;
 }
 
@@ -64,20 +66,26 @@ void dw_needed_blocks_clear(const struct source_image *image, struct kept_place 
 		places[i].number = DW_NONE;
 }
 
+/* The file of an image that contents are kept in, or NULL. */
+static const struct image_file *kept_file(const struct build_run *run,
+					  const struct tree *tree,
+					  const struct content *content)
+{
+	return content->kept_inode == DW_NONE
+		       ? NULL
+		       : dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
+}
+
 /* Mark the blocks that contents are kept in. */
 static int mark_kept(const struct build_run *run, const struct tree *tree,
 		     const struct contents *contents, const struct kept_blocks *kept,
 		     dwarfs_error **err)
 {
 	for (size_t i = 0; i < contents->count; i++) {
-		const struct image_file *file;
-		int ret;
+		const struct image_file *file = kept_file(run, tree, &contents->list[i]);
+		int ret = file ? mark_needed(run, file, kept, err) : 0;
 
-		if (contents->list[i].kept_inode == DW_NONE)
-			continue;
-		file = dw_kept_file_of(run, &tree->inodes[contents->list[i].kept_inode]);
-		if ((ret = mark_needed(run->assembly->images[file->image], file,
-				       kept->places[file->image], err)) < 0)
+		if (ret < 0)
 			return ret;
 	}
 	return 0;
@@ -92,8 +100,7 @@ static int mark_repacked(const struct build_run *run, const struct tree *tree,
 		int ret;
 
 		if (file && !run->assembly->images[file->image]->keeps_blocks &&
-		    (ret = mark_needed(run->assembly->images[file->image], file,
-				       kept->places[file->image], err)) < 0)
+		    (ret = mark_needed(run, file, kept, err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -157,7 +164,8 @@ static int count_dropped(const struct build_run *run, const struct kept_blocks *
 
 /* A range of a block that contents need. */
 struct needed_range {
-	uint32_t block, offset;
+	uint32_t image, block; /* whose place is used */
+	uint32_t offset;
 	uint64_t size;
 };
 
@@ -171,27 +179,53 @@ static void free_needed(struct needed_ranges *needed)
 	dw_free(needed->list);
 }
 
+static bool is_compacted(const struct source_image *image)
+{
+	return image->keeps_blocks && !image->changes_block_size;
+}
+
+/* The file of an image whose blocks are compacted that contents are kept in, or NULL. */
+static const struct image_file *compacted_file(const struct build_run *run,
+					       const struct tree *tree,
+					       const struct content *content)
+{
+	const struct image_file *file = kept_file(run, tree, content);
+
+	return file && is_compacted(run->assembly->images[file->image]) ? file : NULL;
+}
+
 static int add_needed(struct needed_ranges *needed, const struct source_image *image,
-		      const struct image_file *file, dwarfs_error **err)
+		      const struct image_file *file, const struct kept_blocks *kept,
+		      dwarfs_error **err)
 {
 	struct source_chunk chunk;
 	uint32_t at = 0;
 	int ret;
 
 	while ((ret = next_stored(image, file, &at, &chunk, err)) > 0) {
+		const struct kept_place *place = &kept->places[file->image][chunk.block];
+
 		if ((ret = dw_grow(&needed->list, &needed->room, needed->count + 1,
 				   err)) < 0)
 			return ret;
 		needed->list[needed->count++] =
-			(struct needed_range){ chunk.block, chunk.offset, chunk.size };
+			(struct needed_range){ place->image, place->block, chunk.offset,
+					       chunk.size };
 	}
 	return ret;
+}
+
+static bool is_same_block(const struct needed_range *a, const struct needed_range *b)
+{
+	return a->image == b->image && a->block == b->block;
 }
 
 static int compare_ranges(const void *left, const void *right)
 {
 	const struct needed_range *a = left, *b = right;
 
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
 	if (a->block != b->block)
 		return a->block < b->block ? -1 : 1;
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
@@ -202,10 +236,10 @@ static int compare_ranges(const void *left, const void *right)
 static uint64_t count_needed(const struct needed_ranges *needed, size_t at,
 			     size_t *at_out)
 {
-	uint32_t block = needed->list[at].block;
+	const struct needed_range *first = &needed->list[at];
 	uint64_t bytes = 0, end = 0;
 
-	for (; at < needed->count && needed->list[at].block == block; at++) {
+	for (; at < needed->count && is_same_block(&needed->list[at], first); at++) {
 		const struct needed_range *range = &needed->list[at];
 		uint64_t to = range->offset + range->size;
 		uint64_t from = range->offset > end ? range->offset : end;
@@ -217,26 +251,47 @@ static uint64_t count_needed(const struct needed_ranges *needed, size_t at,
 	return bytes;
 }
 
-/* Mark the blocks of an image of which more than the limit is not needed. */
+/* Mark the blocks of which more than the limit is not needed. */
 static int mark_sparse_blocks(const struct build_run *run,
-			      const struct source_image *image,
-			      const struct needed_ranges *needed, uint8_t *is_sparse,
-			      dwarfs_error **err)
+			      const struct needed_ranges *needed,
+			      const struct kept_blocks *kept, dwarfs_error **err)
 {
 	size_t at = 0;
 
 	while (at < needed->count) {
-		uint32_t block = needed->list[at].block;
+		const struct needed_range *first = &needed->list[at];
+		const struct source_image *image = run->assembly->images[first->image];
 		uint64_t used = count_needed(needed, at, &at), bytes;
-		int ret = image->ops->block_bytes(image->user, block, &bytes, err);
+		int ret = image->ops->block_bytes(image->user, first->block, &bytes, err);
 
 		if (ret < 0)
 			return ret;
 		if (used < bytes &&
 		    (bytes - used) * 100 > (uint64_t)run->options->max_unused * bytes)
-			is_sparse[block] = true;
+			kept->places[first->image][first->block].is_sparse = true;
 	}
 	return 0;
+}
+
+static int find_sparse_blocks(const struct build_run *run, const struct tree *tree,
+			      const struct contents *contents,
+			      const struct kept_blocks *kept, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_needed))) struct needed_ranges needed = { 0 };
+
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct image_file *file =
+			compacted_file(run, tree, &contents->list[i]);
+		int ret = file ? add_needed(&needed, run->assembly->images[file->image],
+					    file, kept, err)
+			       : 0;
+
+		if (ret < 0)
+			return ret;
+	}
+	if (needed.count > 0)
+		qsort(needed.list, needed.count, sizeof(*needed.list), compare_ranges);
+	return mark_sparse_blocks(run, &needed, kept, err);
 }
 
 /* The stream for contents that are stored anew: that of their first block, unless its bytes
@@ -258,7 +313,7 @@ static int find_new_stream(struct contents *contents, const struct source_image 
 }
 
 static int has_sparse_block(const struct source_image *image,
-			    const struct image_file *file, const uint8_t *is_sparse,
+			    const struct image_file *file, const struct kept_blocks *kept,
 			    dwarfs_error **err)
 {
 	struct source_chunk chunk;
@@ -266,30 +321,17 @@ static int has_sparse_block(const struct source_image *image,
 	int ret;
 
 	while ((ret = next_stored(image, file, &at, &chunk, err)) > 0)
-		if (is_sparse[chunk.block])
+		if (dw_kept_place(kept, file->image, chunk.block)->is_sparse)
 			return 1;
 	return ret;
-}
-
-/* The file of an image that contents are kept in, if it is this image. */
-static const struct image_file *file_in(const struct build_run *run,
-					const struct tree *tree,
-					const struct content *content, uint32_t image)
-{
-	const struct image_file *file;
-
-	if (content->kept_inode == DW_NONE)
-		return NULL;
-	file = dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
-	return file->image == image ? file : NULL;
 }
 
 /* Whether contents in sparse blocks can be stored anew. Of an image whose damage is accepted,
  * those that cannot be decompressed stay in their blocks, which are copied. */
 static int can_move(const struct source_image *image, const struct image_file *file,
-		    const uint8_t *is_sparse, dwarfs_error **err)
+		    const struct kept_blocks *kept, dwarfs_error **err)
 {
-	int ret = has_sparse_block(image, file, is_sparse, err);
+	int ret = has_sparse_block(image, file, kept, err);
 
 	if (ret <= 0 || !image->is_lenient)
 		return ret;
@@ -300,34 +342,24 @@ static int can_move(const struct source_image *image, const struct image_file *f
 /* Let contents in blocks of which too much is not needed be stored anew; *moved_out is how
  * many they are. */
 static int move_contents(const struct build_run *run, const struct tree *tree,
-			 struct contents *contents, uint32_t number, size_t *moved_out,
-			 dwarfs_error **err)
+			 struct contents *contents, const struct kept_blocks *kept,
+			 size_t *moved_out, dwarfs_error **err)
 {
-	const struct source_image *image = run->assembly->images[number];
-	__attribute__((cleanup(free_needed))) struct needed_ranges needed = { 0 };
-	auto_free uint8_t *is_sparse = dw_calloc(image->block_count, 1);
-	int ret;
+	int ret = find_sparse_blocks(run, tree, contents, kept, err);
 
 	*moved_out = 0;
-	if (!is_sparse)
-		return dw_fail_nomem(err);
-	for (size_t i = 0; i < contents->count; i++) {
-		const struct image_file *file =
-			file_in(run, tree, &contents->list[i], number);
-
-		if (file && (ret = add_needed(&needed, image, file, err)) < 0)
-			return ret;
-	}
-	if (needed.count > 0)
-		qsort(needed.list, needed.count, sizeof(*needed.list), compare_ranges);
-	if ((ret = mark_sparse_blocks(run, image, &needed, is_sparse, err)) < 0)
+	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < contents->count; i++) {
 		struct content *content = &contents->list[i];
-		const struct image_file *file = file_in(run, tree, content, number);
+		const struct image_file *file = compacted_file(run, tree, content);
+		const struct source_image *image;
 		struct fragment *fragment;
 
-		if (!file || (ret = can_move(image, file, is_sparse, err)) == 0)
+		if (!file)
+			continue;
+		image = run->assembly->images[file->image];
+		if ((ret = can_move(image, file, kept, err)) == 0)
 			continue;
 		fragment = &contents->fragments[content->first_fragment];
 		if (ret < 0 || (ret = find_new_stream(contents, image, file,
@@ -339,35 +371,15 @@ static int move_contents(const struct build_run *run, const struct tree *tree,
 	return 0;
 }
 
-/* Mark the blocks of one image that contents are kept in. */
-static int mark_kept_in(const struct build_run *run, const struct tree *tree,
-			const struct contents *contents, uint32_t number,
-			struct kept_place *places, dwarfs_error **err)
-{
-	const struct source_image *image = run->assembly->images[number];
-
-	dw_needed_blocks_clear(image, places);
-	for (size_t i = 0; i < contents->count; i++) {
-		const struct image_file *file =
-			file_in(run, tree, &contents->list[i], number);
-		int ret = file ? mark_needed(image, file, places, err) : 0;
-
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
-}
-
 /* Count the blocks that were needed before, and are not now. */
 static int count_moved(const struct build_run *run, const struct source_image *image,
-		       const struct kept_place *places, const uint8_t *were_needed,
-		       dwarfs_error **err)
+		       const struct kept_place *places, dwarfs_error **err)
 {
 	for (uint32_t i = 0; i < image->block_count; i++) {
 		uint64_t bytes;
 		int ret;
 
-		if (!were_needed[i] || places[i].number != DW_NONE)
+		if (!places[i].was_needed || places[i].number != DW_NONE)
 			continue;
 		if ((ret = image->ops->stored_bytes(image->user, i, &bytes, err)) < 0)
 			return ret;
@@ -377,50 +389,50 @@ static int count_moved(const struct build_run *run, const struct source_image *i
 	return 0;
 }
 
-/* Contents that are moved out of one block may leave parts of others without use. */
-static int compact_image(struct build_run *run, const struct tree *tree,
-			 struct contents *contents, uint32_t number,
-			 struct kept_place *places, dwarfs_error **err)
+/* Remember the marks of the blocks that may be rewritten, and clear them. */
+static void take_marks(const struct source_image *image, struct kept_place *places)
 {
-	const struct source_image *image = run->assembly->images[number];
-	auto_free uint8_t *were_needed = dw_calloc(image->block_count, 1);
-	size_t moved = 1;
-	int ret;
-
-	if (!were_needed)
-		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i < image->block_count; i++)
-		were_needed[i] = places[i].number != DW_NONE;
-	for (unsigned pass = 0; pass < MAX_PASSES && moved > 0; pass++) {
-		if ((ret = move_contents(run, tree, contents, number, &moved, err)) < 0 ||
-		    (ret = dw_progress_tick(&run->progress, err)) < 0)
-			return ret;
-	}
-	if ((ret = mark_kept_in(run, tree, contents, number, places, err)) < 0)
-		return ret;
-	return count_moved(run, image, places, were_needed, err);
+		places[i].was_needed = places[i].number != DW_NONE;
+	dw_needed_blocks_clear(image, places);
 }
 
+/* Mark the blocks anew, and count those that are rewritten. */
+static int mark_again(const struct build_run *run, const struct tree *tree,
+		      const struct contents *contents, const struct kept_blocks *kept,
+		      dwarfs_error **err)
+{
+	const struct assembly *assembly = run->assembly;
+	int ret;
+
+	for (size_t i = 0; i < assembly->image_count; i++)
+		if (is_compacted(assembly->images[i]))
+			take_marks(assembly->images[i], kept->places[i]);
+	ret = mark_kept(run, tree, contents, kept, err);
+	for (size_t i = 0; i < assembly->image_count && ret == 0; i++)
+		if (is_compacted(assembly->images[i]))
+			ret = count_moved(run, assembly->images[i], kept->places[i], err);
+	return ret;
+}
+
+/* Contents that are moved out of one block may leave parts of others without use. */
 static int compact_images(struct build_run *run, const struct tree *tree,
 			  struct contents *contents, const struct kept_blocks *kept,
 			  dwarfs_error **err)
 {
-	const struct assembly *assembly = run->assembly;
+	size_t moved = 1;
+	int ret;
 
 	if (run->options->max_unused >= 100)
 		return 0;
-	for (uint32_t i = 0; i < assembly->image_count; i++) {
-		int ret;
-
-		if (!assembly->images[i]->keeps_blocks ||
-		    assembly->images[i]->changes_block_size)
-			continue;
-		ret = compact_image(run, tree, contents, i, kept->places[i], err);
-		if (ret < 0)
+	for (unsigned pass = 0; pass < MAX_PASSES && moved > 0; pass++) {
+		if ((ret = move_contents(run, tree, contents, kept, &moved, err)) < 0 ||
+		    (ret = dw_progress_tick(&run->progress, err)) < 0)
 			return ret;
 	}
-	return 0;
+	return mark_again(run, tree, contents, kept, err);
 }
+
 /* -- all of it ------------------------------------------------------------------------- */
 
 int dw_needed_blocks_find(struct build_run *run, const struct tree *tree,
@@ -431,6 +443,7 @@ int dw_needed_blocks_find(struct build_run *run, const struct tree *tree,
 	int ret;
 
 	if ((ret = mark_kept(run, tree, contents, kept, err)) < 0 ||
+	    (ret = dw_equal_blocks_find(run, kept, err)) < 0 ||
 	    (ret = mark_repacked(run, tree, kept, err)) < 0 ||
 	    (ret = count_dropped(run, kept, err)) < 0 ||
 	    (ret = compact_images(run, tree, contents, kept, err)) < 0)

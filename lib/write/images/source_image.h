@@ -86,6 +86,14 @@ struct source_image_ops {
 	int64_t (*read_block)(void *user, uint32_t block, void *buffer, size_t size,
 			      uint64_t offset, dwarfs_error **err);
 
+	/* How many bytes a block has as stored, at most: those up to the next section. Nothing
+	 * is read for it. 0: not known. */
+	uint64_t (*stored_room)(void *user, uint32_t block);
+
+	/* Read bytes of a block as stored, within stored_room, which are not verified. */
+	int (*read_stored)(void *user, uint32_t block, void *buffer, size_t size,
+			   uint64_t offset, dwarfs_error **err);
+
 	/* Size of the cache of decoded blocks now, in bytes. Images may share one. */
 	uint64_t (*cache_bytes)(void *user);
 

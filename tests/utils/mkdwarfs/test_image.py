@@ -255,6 +255,66 @@ class Merge(Images):
         self.assertEqual(blocks_of(same), blocks_of(old))
         self.same_files(same, old)
 
+    def snapshots(self):
+        """A directory, an image of it, and one of this image and a second version of its file."""
+        first = self.directory("first", v1=NOISE)
+        second = self.directory("second", v2=NOISE[:100000] + b"new\n" + NOISE[100000:])
+        sun = self.make("sun", [first])
+        return first, sun, self.make("mon", [sun, second], "-W12")
+
+    def test_equal_blocks_are_stored_once(self):
+        first, sun, mon = self.snapshots()
+        self.assertLess(os.path.getsize(mon), 1.1 * len(NOISE))  # v2 refers to the block of v1
+        second = NOISE[:100000] + b"new\n" + NOISE[100000:]
+        for inputs, words, names in (
+                ([sun, mon], [], ["v1", "v2"]), ([mon, sun], [], ["v1", "v2"]),
+                ([sun, mon], ["--on-conflict=rename"], None),
+                ([mon, sun], ["--on-conflict=rename"], None),
+                ([sun, mon], ["--on-conflict=first"], ["v1", "v2"]),
+                ([mon, first], ["--base", sun], ["v1", "v2"]),
+                ([sun, mon], ["--on-conflict=first", "--trust-digests"], ["v1", "v2"])):
+            with self.subTest(inputs=inputs, words=words):
+                made = [self.make("made", inputs, *words, f"-N{workers}") for workers in (1, 3)]
+                self.good(made[0])
+                self.assertEqual(sorted(block[HEADER:] for block in blocks_of(made[0])),
+                                 sorted(block[HEADER:] for block in blocks_of(mon)))
+                self.assertEqual(self.info(made[0])["unreferenced_block_bytes"], 0)
+                self.assertEqual(blocks_of(made[1]), blocks_of(made[0]))
+                if names:
+                    self.assertEqual(self.names(made[0]), set(names))
+                for name in self.names(made[0]):
+                    self.assertEqual(run("DWARFSCK", "--cat", name, made[0]).raw,
+                                     second if name == "v2" else NOISE)
+
+    def test_blocks_of_equal_size_that_differ(self):
+        other = NOISE[:29999] + bytes([NOISE[29999] ^ 1])
+        images = [self.make(name, [self.directory(f"{name}-in", **{name: data})], "-C", "null")
+                  for name, data in (("x", NOISE[:30000]), ("y", other))]
+        self.assertEqual(*(list(map(len, blocks_of(image))) for image in images))
+        for words in ([], ["--trust-digests"]):
+            both = self.make("both", images, *words)
+            self.good(both)
+            self.assertEqual([block[HEADER:] for block in blocks_of(both)], [NOISE[:30000], other])
+            self.assertEqual(run("DWARFSCK", "--cat", "y", both).raw, other)
+
+    def test_a_damaged_block_is_refused_where_an_equal_one_was(self):
+        _, sun, mon = self.snapshots()
+        data = bytearray(read(mon))
+        data[HEADER + 5000] ^= 1
+        damaged = self.write("damaged", data)
+        self.refuse([sun, damaged], says="section 0 (BLOCK)")
+        self.refuse([damaged, sun], "--dry-run", says="section 0 (BLOCK)")
+
+    def test_unused_parts_of_equal_blocks(self):
+        tree = self.directory("tree", a=NOISE[:20000], b=NOISE[20000:40000])
+        old = self.make("old", [tree], "-S16", "--order=path")
+        parts = [self.make(name, [old], "-F", f"- {name}") for name in "ab"]
+        for percent in ("100", "40"):
+            new = self.make("new", parts, f"--max-unused={percent}")
+            self.good(new)
+            self.assertEqual(blocks_of(new), blocks_of(old))
+            self.assertEqual(self.info(new)["unreferenced_block_bytes"], 0)
+
     def test_later_inputs_win(self):
         one = self.make("one", [self.directory("a", x=b"old", d_y=b"in d", z=b"stays")])
         two = self.make("two", [self.directory("b", x_inside=b"a directory now", d=b"a file now")])

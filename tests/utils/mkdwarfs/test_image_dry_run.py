@@ -61,6 +61,17 @@ class DryRun(rewritten.Case):
         self.assertEqual(counts["dropped"], (0, 0))
         self.assertEqual(counts["new"], stored(blocks_of(made)[len(blocks_of(self.old)):]))
 
+    def test_equal_blocks(self):
+        self.write("second/file0", NOISE[:5000] + b"new\n" + NOISE[5000:10000])
+        both = self.make("both", [self.old, self.path("second")], "-W10", "--on-conflict=rename")
+        self.assertLess(stored(blocks_of(both))[1], stored(blocks_of(self.old))[1] + 3000)
+        for inputs in ([self.old, both], [both, self.old]):
+            counts, made = self.predict(inputs, "--on-conflict=rename")
+            self.assertEqual(stored(blocks_of(made)), stored(blocks_of(both)))
+            self.assertEqual(counts["copied"], stored(blocks_of(both)))
+            self.assertEqual(counts["dropped"], stored(blocks_of(self.old)))
+            self.assertEqual(counts["rewritten"], (0, 0))
+
     def test_to_the_input(self):
         counts, _ = self.predict([self.old, self.path("more")], output="old")
         self.assertEqual(counts["dropped"], (0, 0))

@@ -20,14 +20,29 @@
 /* An image of blocks with these sizes; chunk i is one of the list. */
 #define BLOCK_BITS 12
 #define BLOCKS	   5
-#define CHUNKS	   10
+#define CHUNKS	   12
 
 static const uint32_t sizes[BLOCKS] = { 4096, 4096, 1000, 4096, 0 };
 static const struct source_chunk chunk_list[CHUNKS] = {
 	{ 0, 100, 50 }, { DW_NONE, 0, 7000 }, { 2, 0, 1000 }, { 3, 4000, 96 },
 	{ 9, 0, 1 },	{ 2, 900, 101 },      { 0, 100, 50 }, { 3, 0, 50 },
-	{ 3, 50, 50 },	{ 1, 0, 100 },
+	{ 3, 50, 50 },	{ 1, 0, 100 },	      { 3, 0, 2000 }, { 3, 1900, 2000 },
 };
+
+/* Another image, with the same blocks but for a byte of one of them. */
+struct variant {
+	uint32_t block, offset;	       /* of that byte; DW_NONE: there is none */
+	bool is_damaged;	       /* this block is, instead */
+	bool is_unreadable;	       /* this one as well */
+	uint32_t codec;		       /* of all blocks */
+	uint32_t heads, pieces, loads; /* how often bytes were read */
+};
+
+static uint8_t change_at(const struct variant *variant, uint32_t block, uint64_t offset)
+{
+	return variant && !variant->is_damaged && !variant->is_unreadable &&
+	       variant->block == block && variant->offset == offset;
+}
 
 static uint8_t byte_at(uint32_t block, uint64_t offset)
 {
@@ -47,11 +62,18 @@ static uint32_t stored_as; /* codec of all blocks */
 static int load_block(void *user, uint32_t block, struct stored_section *section_out,
 		      dwarfs_error **err)
 {
+	struct variant *variant = user;
+
 	section_out->header = (struct section_header){ .length = sizes[block],
 						       .compression = stored_as };
 	section_out->unpacked_bytes = sizes[block];
+	if (variant) {
+		variant->loads++;
+		section_out->header.compression = variant->codec;
+		section_out->is_damaged = variant->is_damaged && variant->block == block;
+	}
 	for (uint32_t i = 0; i < sizes[block]; i++) {
-		uint8_t byte = byte_at(block, i);
+		uint8_t byte = byte_at(block, i) ^ change_at(variant, block, i);
 
 		assert_int_equal(dw_buffer_append(&section_out->payload, &byte, 1, NULL),
 				 0);
@@ -77,6 +99,29 @@ static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
 	return (int64_t)size;
 }
 
+static uint64_t get_room(void *user, uint32_t block)
+{
+	return sizes[block];
+}
+
+static int read_stored(void *user, uint32_t block, void *buffer, size_t size,
+		       uint64_t offset, dwarfs_error **err)
+{
+	struct variant *variant = user;
+
+	assert_true(offset + size <= sizes[block]);
+	if (variant && variant->is_unreadable && variant->block == block)
+		return dw_fail(err, DWARFS_ERR_IO, "cannot be read");
+	if (variant && size == 1024)
+		variant->heads++;
+	else if (variant)
+		variant->pieces++;
+	for (size_t i = 0; i < size; i++)
+		((uint8_t *)buffer)[i] = byte_at(block, offset + i) ^
+					 change_at(variant, block, offset + i);
+	return 0;
+}
+
 static void no_free(void *user)
 {
 	(void)user;
@@ -92,7 +137,7 @@ struct lab {
 	struct block_streams streams;
 	struct buffer written;
 	struct assembly *assembly;
-	struct source_image *image;
+	struct source_image *image, *other; /* other: see add_variant() */
 	struct contents contents;
 	struct kept_blocks kept;
 	struct chunks chunks;
@@ -105,7 +150,7 @@ static int append(const void *data, size_t bytes, dwarfs_error **err, void *user
 	return dw_buffer_append(user, data, bytes, err);
 }
 
-static void begin(struct lab *lab)
+static struct source_image *add_image(struct lab *lab, struct variant *variant)
 {
 	static const struct source_image_ops ops = {
 		.chunk = get_chunk,
@@ -113,8 +158,28 @@ static void begin(struct lab *lab)
 		.block_bytes = get_bytes,
 		.stored_bytes = get_bytes,
 		.read_block = read_block,
+		.stored_room = get_room,
+		.read_stored = read_stored,
 		.release = no_free,
 	};
+	struct source_image *image = dw_calloc(1, sizeof(*image));
+	uint32_t number;
+
+	*image = (struct source_image){
+		.ops = &ops,
+		.user = variant,
+		.keeps_blocks = true,
+		.block_bits = BLOCK_BITS,
+		.block_count = BLOCKS,
+		.blocks = dw_calloc(BLOCKS, sizeof(struct source_block)),
+		.name = dw_strdup(variant ? "another image" : "an image"),
+	};
+	assert_int_equal(dw_assembly_add_image(lab->assembly, image, &number, NULL), 0);
+	return image;
+}
+
+static void begin(struct lab *lab)
+{
 	uint32_t number;
 
 	*lab = (struct lab){ .options = { .block_bits = BLOCK_BITS, .max_unused = 100 } };
@@ -127,18 +192,8 @@ static void begin(struct lab *lab)
 	dw_progress_start(&lab->run.progress, NULL);
 	assert_int_equal(
 		dwarfs_sink_new(append, NULL, &lab->written, &lab->run.output, NULL), 0);
-	lab->image = dw_calloc(1, sizeof(*lab->image));
-	*lab->image = (struct source_image){
-		.ops = &ops,
-		.keeps_blocks = true,
-		.block_bits = BLOCK_BITS,
-		.block_count = BLOCKS,
-		.blocks = dw_calloc(BLOCKS, sizeof(struct source_block)),
-		.name = dw_strdup("an image"),
-	};
 	assert_int_equal(dw_assembly_new(&lab->assembly, NULL), 0);
-	assert_int_equal(dw_assembly_add_image(lab->assembly, lab->image, &number, NULL),
-			 0);
+	lab->image = add_image(lab, NULL);
 	lab->run.assembly = lab->assembly;
 	lab->tree = (struct tree){ .inodes = lab->inodes };
 	assert_int_equal(dw_streams_find(&lab->contents.streams, CATEGORY_DEFAULT, 0,
@@ -159,12 +214,14 @@ static void end(struct lab *lab)
 	dw_buffer_free(&lab->written);
 }
 
-/* A file of the image with some of its chunks. */
-static void add_file(struct lab *lab, uint32_t first_chunk, uint32_t count)
+/* A file of an image with some of its chunks. */
+static void add_file_of(struct lab *lab, uint32_t image, uint32_t first_chunk,
+			uint32_t count)
 {
 	struct image_entry entry = { .stat = { .mode = 0100644, .size = 1 },
 				     .file = { .first_chunk = first_chunk,
-					       .chunk_count = count } };
+					       .chunk_count = count,
+					       .image = image } };
 	uint32_t inode = (uint32_t)lab->tree.inode_count++;
 
 	assert_int_equal(dw_assembly_add_image_entry(lab->assembly, &entry,
@@ -174,6 +231,11 @@ static void add_file(struct lab *lab, uint32_t first_chunk, uint32_t count)
 	assert_int_equal(dw_contents_add(&lab->contents, &lab->tree, inode, NULL), 0);
 	assert_int_equal(dw_contents_add_fragment(&lab->contents, DW_NONE, 1, NULL), 0);
 	lab->contents.list[inode].kept_inode = inode;
+}
+
+static void add_file(struct lab *lab, uint32_t first_chunk, uint32_t count)
+{
+	add_file_of(lab, 0, first_chunk, count);
 }
 
 static int find(struct lab *lab, dwarfs_error **err)
@@ -547,6 +609,180 @@ static void a_codec_that_cannot_compress_a_block(void **state)
 	end(&lab);
 }
 
+/* An image with a file in blocks 0 and 2, and another one with one in 0, 2 and 3. */
+static void begin_two(struct lab *lab, struct variant *variant)
+{
+	begin(lab);
+	lab->other = add_image(lab, variant);
+	add_file(lab, 0, 3);
+	add_file_of(lab, 1, 0, 4);
+}
+
+static void equal_blocks_are_stored_once(void **state)
+{
+	for (int trusted = 0; trusted < 2; trusted++) {
+		struct variant variant = { .block = DW_NONE };
+		struct lab lab;
+		size_t at = 0;
+
+		begin_two(&lab, &variant);
+		lab.options.trust_digests = trusted;
+		assert_int_equal(find(&lab, NULL), 0);
+		assert_int_equal(lab.kept.count, 3);
+		assert_ptr_equal(lab.kept.list[1].image, lab.image);
+		assert_ptr_equal(lab.kept.list[2].image, lab.other);
+		assert_int_equal(variant.loads, 2);
+		write_blocks(&lab, 2);
+		expect_block(&lab, &at, 0, 4096);
+		expect_block(&lab, &at, 1, 1000);
+		expect_block(&lab, &at, 2, 4096);
+		assert_int_equal(at, lab.written.size);
+		add_chunks(&lab);
+		expect_chunk(&lab, 0, 0, 100, 50);
+		expect_chunk(&lab, 2, 1, 0, 1000);
+		expect_chunk(&lab, 3, 0, 100, 50);
+		expect_chunk(&lab, 5, 1, 0, 1000);
+		expect_chunk(&lab, 6, 2, 4000, 96);
+		expect_counts(&lab, "023", "", "1340214");
+		end(&lab);
+	}
+}
+
+/* Also a base: nothing of it counts as dropped. */
+static void equal_blocks_of_a_base(void **state)
+{
+	struct variant variant = { .block = DW_NONE };
+	struct lab lab;
+
+	begin_two(&lab, &variant);
+	lab.other->is_base = true;
+	assert_int_equal(find(&lab, NULL), 0);
+	write_blocks(&lab, 0);
+	expect_counts(&lab, "023", "", "134");
+	end(&lab);
+}
+
+static void expect_kept(const struct lab *lab, const struct variant *variant,
+			size_t count, uint32_t loads)
+{
+	assert_int_equal(lab->kept.count, count);
+	assert_int_equal(variant->loads, loads);
+}
+
+static void blocks_that_differ_are_all_stored(void **state)
+{
+	struct variant last = { .block = 0, .offset = 4095 };
+	struct variant first = { .block = 0, .offset = 0 };
+	struct variant damaged = { .block = 0, .is_damaged = true };
+	struct variant packed = { .block = DW_NONE, .codec = CODEC_ZSTD };
+	struct variant *variants[] = { &last, &first, &damaged, &packed };
+	static const uint32_t counts[] = { 4, 4, 4, 5 }, loads[] = { 2, 1, 2, 2 };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct lab lab;
+
+		begin_two(&lab, variants[i]);
+		lab.other->is_lenient = true;
+		assert_int_equal(find(&lab, NULL), 0);
+		expect_kept(&lab, variants[i], counts[i], loads[i]);
+		add_chunks(&lab);
+		expect_chunk(&lab, 0, 0, 100, 50);
+		expect_chunk(&lab, 3, 2, 100, 50);
+		end(&lab);
+	}
+}
+
+static void blocks_of_other_categories_are_not_read(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		struct variant variant = { .block = DW_NONE };
+		struct lab lab;
+
+		begin_two(&lab, &variant);
+		for (uint32_t j = 0; j < BLOCKS; j++)
+			lab.other->blocks[j] = (struct source_block){
+				.category = i == 0 ? CATEGORY_INCOMPRESSIBLE
+						   : CATEGORY_DEFAULT,
+				.metadata_json = i == 1 ? "{}" : NULL,
+			};
+		lab.other->changes_block_size = i == 2;
+		assert_int_equal(find(&lab, NULL), 0);
+		assert_int_equal(variant.heads + variant.pieces + variant.loads, 0);
+		assert_int_equal(lab.kept.count, 5);
+		end(&lab);
+	}
+}
+
+/* Nor those of sizes that no other image has. */
+static void blocks_of_other_sizes_are_not_read(void **state)
+{
+	struct variant variant = { .block = DW_NONE };
+	struct lab lab;
+
+	begin(&lab);
+	lab.other = add_image(&lab, &variant);
+	add_file(&lab, 2, 1);	    /* block 2 of 1000 bytes */
+	add_file_of(&lab, 1, 7, 3); /* blocks 1 and 3 */
+	assert_int_equal(find(&lab, NULL), 0);
+	assert_int_equal(variant.heads + variant.pieces, 0);
+	expect_kept(&lab, &variant, 3, 0);
+	end(&lab);
+}
+
+/* They stay, as all needed blocks of an image do. */
+static void equal_blocks_of_one_image_are_not_compared(void **state)
+{
+	struct variant variant = { .block = DW_NONE };
+	struct lab lab;
+
+	begin(&lab);
+	lab.image->keeps_blocks = false;
+	lab.other = add_image(&lab, &variant);
+	add_file_of(&lab, 1, 0, 4);
+	assert_int_equal(find(&lab, NULL), 0);
+	assert_int_equal(variant.heads + variant.pieces, 0);
+	expect_kept(&lab, &variant, 3, 0);
+	end(&lab);
+}
+
+static void a_block_that_cannot_be_compared(void **state)
+{
+	struct variant variant = { .block = 0, .is_unreadable = true };
+	dwarfs_error *err = NULL;
+	struct lab lab;
+
+	begin_two(&lab, &variant);
+	assert_int_equal(find(&lab, &err), DWARFS_ERR_IO);
+	assert_non_null(strstr(dwarfs_error_message(err), "'another image': block 0"));
+	dwarfs_error_free(err);
+	end(&lab);
+}
+
+/* Of block 3, the file of each image needs less than half, and both need more. */
+static void equal_blocks_are_compacted_together(void **state)
+{
+	static const uint8_t limits[] = { 55, 3 };
+
+	for (int i = 0; i < 2; i++) {
+		struct variant variant = { .block = DW_NONE };
+		struct lab lab;
+
+		begin(&lab);
+		lab.other = add_image(&lab, &variant);
+		lab.options.max_unused = limits[i];
+		add_file(&lab, 10, 1);
+		add_file_of(&lab, 1, 11, 1);
+		assert_int_equal(find(&lab, NULL), 0);
+		assert_int_equal(lab.kept.count, i == 0);
+		for (int j = 0; j < 2; j++)
+			assert_int_equal(lab.contents.list[j].kept_inode,
+					 i == 0 ? (uint32_t)j : DW_NONE);
+		write_blocks(&lab, 0);
+		expect_counts(&lab, i == 0 ? "3" : "", i == 0 ? "" : "3", "012401234");
+		end(&lab);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -564,6 +800,14 @@ int main(void)
 		cmocka_unit_test(unused_blocks_of_a_base_are_not_dropped),
 		cmocka_unit_test(blocks_of_an_image_that_is_packed_again),
 		cmocka_unit_test(a_codec_that_cannot_compress_a_block),
+		cmocka_unit_test(equal_blocks_are_stored_once),
+		cmocka_unit_test(equal_blocks_of_a_base),
+		cmocka_unit_test(blocks_that_differ_are_all_stored),
+		cmocka_unit_test(blocks_of_other_categories_are_not_read),
+		cmocka_unit_test(blocks_of_other_sizes_are_not_read),
+		cmocka_unit_test(equal_blocks_of_one_image_are_not_compared),
+		cmocka_unit_test(a_block_that_cannot_be_compared),
+		cmocka_unit_test(equal_blocks_are_compacted_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
