@@ -36,9 +36,11 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
  * pipe when the sink is freed find its end.
  *
  * A temporary file that a killed process left for the same path is removed. If another process
- * is writing the same file, or replaces or creates it between this call and the end, the
- * operation fails with DWARFS_ERR_EXISTS, even if overwrite is true, and the file of the other
- * process is kept.
+ * replaces or creates the file between this call and the end, the operation fails with
+ * DWARFS_ERR_EXISTS at its end, even if overwrite is true, and the file of the other process is
+ * kept: of two processes that write the same file, the first to complete it succeeds. Where a
+ * file needs a temporary name from the beginning (the file system has no unnamed ones), this
+ * call already fails with DWARFS_ERR_EXISTS while another process is writing the file.
  *
  * @param path       the file
  * @param overwrite  replace an existing regular file

@@ -7,9 +7,10 @@
  * in which it replaces another file, it has a temporary name in the same directory.
  *
  * There is one such name for each path, and the file is locked as long as it is open. So two
- * processes that replace a file exclude each other, and what a killed one left, which is not
- * locked, is removed by the next. If the file system has no locks, such a file stays, and other
- * names are used.
+ * processes that have the name exclude each other, and what a killed one left, which is not
+ * locked, is removed by the next. Those that write unnamed files do not notice each other until
+ * one is complete: the others then fail, as the path is not what it was at the beginning. If the
+ * file system has no locks, such a file stays, and other names are used.
  */
 #include <errno.h>
 #include <fcntl.h>
