@@ -5,6 +5,8 @@
 #ifndef DW_OS_FILE_IO_H
 #define DW_OS_FILE_IO_H
 
+#include <errno.h>
+
 #include "base/memory.h"
 
 /* A local descriptor that closes itself; -1 is none. */
@@ -14,6 +16,12 @@ static inline void dw_cleanup_fd(int *fd)
 	dw_fd_close(*fd);
 }
 #define auto_fd __attribute__((cleanup(dw_cleanup_fd)))
+
+/* Whether the process or the system has no descriptor left, by an errno value. */
+static inline bool dw_fd_is_exhausted(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE;
+}
 
 /* Open for reading, close-on-exec. The error names the path. A pipe need not have a
  * writer yet: dw_stream_read() waits for one. */

@@ -31,6 +31,7 @@
 #include <time.h>
 
 #include "format/metadata.h"
+#include "os/file_io.h"
 #include "os/memory_size.h"
 #include "write/build.h"
 #include "write/categorize/categorize.h"
@@ -65,17 +66,30 @@ static void free_build(struct build *build)
 }
 #define auto_build __attribute__((cleanup(free_build)))
 
-void dw_build_complain(struct build_run *run, const char *path, int errnum,
-		       const char *what, const char *consequence)
+int dw_build_check_descriptors(const struct build_run *run, const char *path, int errnum,
+			       const char *what, dwarfs_error **err)
+{
+	if (!dw_fd_is_exhausted(errnum))
+		return 0;
+	return dw_fail_errno(err, errnum, "%s '%s%s%s'", what, run->root_path,
+			     *path ? "/" : "", path);
+}
+
+int dw_build_complain(struct build_run *run, const char *path, int errnum,
+		      const char *what, const char *consequence, dwarfs_error **err)
 {
 	char reason[128] = "";
+	int ret = dw_build_check_descriptors(run, path, errnum, what, err);
 
+	if (ret < 0)
+		return ret;
 	run->counts[DWARFS_COUNT_ERRORS]++;
 	if (errnum)
 		dw_describe_errno(errnum, reason, sizeof(reason));
 	dw_log(run->context, DWARFS_LOG_ERROR, "%s '%s%s%s': %s%s%s", what,
 	       run->root_path, *path ? "/" : "", path, reason, errnum ? ", " : "",
 	       consequence);
+	return 0;
 }
 
 /* -- blocks -------------------------------------------------------------------------- */

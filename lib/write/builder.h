@@ -252,11 +252,16 @@ int dw_build_copy(dwarfs_builder *builder, struct source_image *image,
 /* write/build.c: scan the input and count its entries; write nothing. */
 int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err);
 
+/* Fail if the error is a lack of descriptors, which is no property of the input:
+ * "what 'root/path': reason". Otherwise 0. */
+int dw_build_check_descriptors(const struct build_run *run, const char *path, int errnum,
+			       const char *what, dwarfs_error **err);
+
 /*
  * Log and count an input error: "what 'root/path': reason, consequence"; without a reason
- * if errnum is 0.
+ * if errnum is 0. Fails for a lack of descriptors only.
  */
-void dw_build_complain(struct build_run *run, const char *path, int errnum,
-		       const char *what, const char *consequence);
+int dw_build_complain(struct build_run *run, const char *path, int errnum,
+		      const char *what, const char *consequence, dwarfs_error **err);
 
 #endif

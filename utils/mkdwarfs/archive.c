@@ -262,7 +262,9 @@ int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 
 		if (is_input_directory(input))
 			code = add_tree(builder, settings, input);
-		else if (is_image(input))
+		else if (is_image(input) || !import)
+			/* Without an import all files were images. One that cannot be opened any
+			 * more is named with the reason. */
 			code = add_input_image(builder, settings, watch, i);
 		else
 			code = add_archive(import, builder, settings, watch, i);

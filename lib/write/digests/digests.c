@@ -7,6 +7,7 @@
  * kept from an image have the digests that it says, or those that were computed to
  * compare them.
  */
+#include "os/file_io.h"
 #include "write/digests/digests.h"
 #include "write/images/source_image.h"
 #include "write/input/source.h"
@@ -132,7 +133,10 @@ int dw_digests_add_divided(struct build_run *run, const struct tree *tree,
 			return dw_fail_nomem(err);
 		if ((ret = dw_progress_tick(&run->progress, err)) < 0)
 			return ret;
-		if (dw_source_begin(run, tree, contents, (uint32_t)i, &source) < 0)
+		ret = dw_source_begin(run, tree, contents, (uint32_t)i, &source);
+		if (dw_fd_is_exhausted(-ret))
+			return dw_fail_errno(err, -ret, "cannot read the input");
+		if (ret < 0)
 			continue;
 		dw_content_hash_begin(&digests->hash);
 		ret = hash_source(digests, &source, piece, content->size);

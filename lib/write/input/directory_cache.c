@@ -31,10 +31,17 @@ void dw_directory_cache_init(struct directory_cache *cache, int root_fd,
 	};
 }
 
+void dw_directory_cache_empty(struct directory_cache *cache)
+{
+	for (uint32_t i = 0; i < cache->slot_count; i++) {
+		dw_cached_directory_release(cache->slots[i].directory);
+		cache->slots[i].directory = NULL;
+	}
+}
+
 void dw_directory_cache_free(struct directory_cache *cache)
 {
-	for (uint32_t i = 0; i < cache->slot_count; i++)
-		dw_cached_directory_release(cache->slots[i].directory);
+	dw_directory_cache_empty(cache);
 	dw_buffer_free(&cache->path);
 	*cache = (struct directory_cache){ 0 };
 }
@@ -149,8 +156,7 @@ int dw_directory_cache_find_ancestor(struct directory_cache *cache, uint32_t ent
 	return find_open_ancestor(cache, entry, directory_out, path_out, err);
 }
 
-int dw_directory_cache_open_file(struct directory_cache *cache, uint32_t entry,
-				 int *fd_out)
+static int open_cached(struct directory_cache *cache, uint32_t entry, int *fd_out)
 {
 	uint32_t directory = cache->tree->entries[entry].parent;
 	struct cached_directory *ancestor;
@@ -169,4 +175,20 @@ int dw_directory_cache_open_file(struct directory_cache *cache, uint32_t entry,
 	}
 	cache->last = directory;
 	return dw_open_at(ancestor ? ancestor->fd : cache->root_fd, path, fd_out);
+}
+
+int dw_directory_cache_open_file(struct directory_cache *cache, uint32_t entry,
+				 int *fd_out)
+{
+	struct cached_directory *ancestor;
+	const char *path;
+	int ret = open_cached(cache, entry, fd_out);
+
+	if (!dw_fd_is_exhausted(-ret))
+		return ret;
+	/* By its whole path, which needs no other descriptor. */
+	dw_directory_cache_empty(cache);
+	if (find_open_ancestor(cache, entry, &ancestor, &path, NULL) < 0)
+		return -ENOMEM;
+	return dw_open_at(cache->root_fd, path, fd_out);
 }

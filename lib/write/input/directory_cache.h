@@ -37,6 +37,9 @@ void dw_directory_cache_init(struct directory_cache *cache, int root_fd,
 			     const struct tree *tree, uint32_t slot_count);
 void dw_directory_cache_free(struct directory_cache *cache);
 
+/* Remove all directories; those without other users are closed. */
+void dw_directory_cache_empty(struct directory_cache *cache);
+
 /* Add and remove a user; the last one closes the descriptor. NULL is accepted. */
 struct cached_directory *dw_cached_directory_share(struct cached_directory *directory);
 void dw_cached_directory_release(struct cached_directory *directory);
@@ -54,7 +57,8 @@ int dw_directory_cache_find_ancestor(struct directory_cache *cache, uint32_t ent
 int dw_directory_cache_keep(struct directory_cache *cache, uint32_t entry, int fd,
 			    dwarfs_error **err);
 
-/* Open a file: 0 or a negative errno value, such as -ENOMEM. */
+/* Open a file: 0 or a negative errno value, such as -ENOMEM. If no descriptor is left, the
+ * cache is emptied first. */
 int dw_directory_cache_open_file(struct directory_cache *cache, uint32_t entry,
 				 int *fd_out);
 

@@ -67,7 +67,7 @@ static int open_from_deepest(struct directory_stack *stack, const char *path, in
 		return dw_dir_open_at(stack->root_fd, path, fd_out);
 	ret = dw_dir_open_at(stack->open[stack->count - 1].fd, path + deepest + 1,
 			     fd_out);
-	if (ret != -EMFILE && ret != -ENFILE)
+	if (!dw_fd_is_exhausted(-ret))
 		return ret;
 	/* Out of descriptors: close all but the root and try again. */
 	close_below(stack, 0);
@@ -110,4 +110,16 @@ int dw_directory_stack_open(struct directory_stack *stack, char *path, size_t by
 		return ret;
 	push_open_directory(stack, bytes, *fd_out);
 	return 0;
+}
+
+void dw_directory_stack_close_others(struct directory_stack *stack)
+{
+	size_t last = stack->count - 1;
+
+	if (stack->count <= 1)
+		return;
+	for (size_t i = 0; i < last; i++)
+		dw_fd_close(stack->open[i].fd);
+	stack->open[0] = stack->open[last];
+	stack->count = 1;
 }

@@ -32,4 +32,7 @@ void dw_directory_stack_free(struct directory_stack *stack);
 int dw_directory_stack_open(struct directory_stack *stack, char *path, size_t bytes,
 			    int *fd_out);
 
+/* Close all but the root and the directory opened last. */
+void dw_directory_stack_close_others(struct directory_stack *stack);
+
 #endif

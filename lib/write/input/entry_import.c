@@ -233,11 +233,13 @@ static int import_xattrs(struct entry_import *import, const struct found_entry *
 			 uint32_t inode, dwarfs_error **err)
 {
 	struct tree *tree = import->tree;
+	int ret;
 
-	if (found->xattrs_errnum)
-		dw_build_complain(import->run, found->path, found->xattrs_errnum,
-				  "cannot read all extended attributes of",
-				  "storing those that can be read");
+	if (found->xattrs_errnum &&
+	    (ret = dw_build_complain(import->run, found->path, found->xattrs_errnum,
+				     "cannot read all extended attributes of",
+				     "storing those that can be read", err)) < 0)
+		return ret;
 	return dw_xattrs_add_list(&tree->xattrs, found->xattrs,
 				  found->is_item ? &import->run->options->xattrs : NULL,
 				  &tree->inodes[inode].xattrs, err);

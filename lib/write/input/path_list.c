@@ -188,11 +188,10 @@ static int enter_name(struct list_import *list_import, uint32_t parent, struct s
 	ret = stat_path(list_import, parent, at, &found);
 	if (ret == -ENOMEM)
 		return dw_fail_nomem(err);
-	if (ret < 0) {
-		dw_build_complain(list_import->run, (const char *)list_import->path.data,
-				  -ret, "cannot inspect", "leaving it out");
-		return 0;
-	}
+	if (ret < 0)
+		return dw_build_complain(list_import->run,
+					 (const char *)list_import->path.data, -ret,
+					 "cannot inspect", "leaving it out", err);
 	node.is_directory = (found.stat.mode & DW_S_IFMT) == DW_S_IFDIR;
 	*node_out = (uint32_t)list_import->node_count;
 	if ((ret = dw_entry_import_one(&list_import->import, &found, &node.inode, err)) <

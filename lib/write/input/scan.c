@@ -9,12 +9,13 @@
  * directories at the top of the stack ahead (scan_directory.c); only the calling thread
  * changes the tree, in a fixed order, so the tree does not depend on the number of
  * workers. A listing belongs to its task until dw_tasks_wait() returns; no other locks
- * are needed.
+ * are needed. If no descriptor is left, nothing is listed ahead from then on.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "format/metadata.h"
+#include "os/file_io.h"
 #include "write/input/entry_import.h"
 #include "write/input/path_list.h"
 #include "write/input/scan.h"
@@ -180,12 +181,10 @@ static int import_listed(struct scanner *scanner, uint32_t parent, const char *n
 	if ((ret = report_filter_result(scanner, listed, found.path, err)) < 0 ||
 	    !listed->is_included)
 		return ret;
-	if (listed->errnum) {
-		dw_build_complain(scanner->run, found.path, listed->errnum,
-				  is_link ? "cannot read link" : "cannot inspect",
-				  "leaving it out");
-		return 0;
-	}
+	if (listed->errnum)
+		return dw_build_complain(scanner->run, found.path, listed->errnum,
+					 is_link ? "cannot read link" : "cannot inspect",
+					 "leaving it out", err);
 	if (is_link)
 		found.target.data = part->targets.data + listed->target;
 	if (is_link)
@@ -264,12 +263,11 @@ static int import_listing(struct scanner *scanner, uint32_t entry,
 
 	if (listing->errnum == ENOMEM)
 		return dw_fail_nomem(err);
-	if (listing->errnum) {
-		dw_build_complain(scanner->run, (const char *)scanner->cursor.path.data,
-				  listing->errnum, "cannot read directory",
-				  "storing it empty");
-		return 0;
-	}
+	if (listing->errnum)
+		return dw_build_complain(scanner->run,
+					 (const char *)scanner->cursor.path.data,
+					 listing->errnum, "cannot read directory",
+					 "storing it empty", err);
 	if ((ret = import_parts(scanner, entry, listing, err)) < 0)
 		return ret;
 	if (scanner->stack_count == before)
@@ -288,10 +286,32 @@ static int import_listing(struct scanner *scanner, uint32_t entry,
 /* After an error, wait for the tasks that still use the listing. */
 static void end_listing(struct scanner *scanner, struct listing *listing, int ret)
 {
-	for (size_t i = 1; ret < 0 && i < listing->offered; i++)
+	for (size_t i = 1; ret < 0 && listing && i < listing->offered; i++)
 		while (!dw_tasks_wait(scanner->tasks, &listing->parts[i].task, WAIT_NS))
 			continue;
 	dw_listing_free(listing);
+}
+
+/*
+ * No descriptor was left for a listing: close all directories and drop what was listed
+ * ahead, then list it, and all directories after it, on this thread.
+ */
+static int list_alone(struct scanner *scanner, uint32_t entry,
+		      struct listing **listing_inout, dwarfs_error **err)
+{
+	int ret;
+
+	dw_tasks_free(dw_steal(scanner->tasks));
+	for (size_t i = 0; i < scanner->stack_count; i++)
+		dw_listing_free(dw_steal(scanner->stack[i].listing));
+	dw_listing_free(dw_steal(*listing_inout));
+	dw_directory_cache_empty(&scanner->directories);
+	scanner->ahead = 0;
+	scanner->workers = 0;
+	if ((ret = dw_tasks_new(0, &scanner->tasks, err)) < 0 ||
+	    (ret = new_listing(scanner, entry, listing_inout, err)) < 0)
+		return ret;
+	return wait_for_task(scanner, &(*listing_inout)->task, err);
 }
 
 static int import_directory(struct scanner *scanner, struct queued_directory *next,
@@ -305,6 +325,8 @@ static int import_directory(struct scanner *scanner, struct queued_directory *ne
 	if (!listing && (ret = new_listing(scanner, entry, &listing, err)) < 0)
 		return ret;
 	ret = wait_for_task(scanner, &listing->task, err);
+	if (ret == 0 && dw_fd_is_exhausted(listing->errnum))
+		ret = list_alone(scanner, entry, &listing, err);
 	if (ret == 0)
 		ret = dw_grow(&tree->directories, &tree->directory_room,
 			      tree->directory_count + 1, err);

@@ -28,6 +28,7 @@ struct sources {
 
 	pthread_mutex_t lock;
 	struct directory_cache directories; /* protected by lock */
+	struct descriptor_users descriptor_users;
 };
 
 /* -- kept bytes ---------------------------------------------------------------------- */
@@ -39,7 +40,12 @@ int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 
 	if (!sources)
 		return dw_fail_nomem(err);
+	if (dw_descriptor_users_init(&sources->descriptor_users) < 0) {
+		dw_free(sources);
+		return dw_fail_nomem(err);
+	}
 	if (pthread_mutex_init(&sources->lock, NULL) != 0) {
+		dw_descriptor_users_destroy(&sources->descriptor_users);
 		dw_free(sources);
 		return dw_fail_nomem(err);
 	}
@@ -58,7 +64,13 @@ void dw_sources_free(struct sources *sources)
 	dw_kept_free(sources->kept, sources->kept_count);
 	dw_directory_cache_free(&sources->directories);
 	pthread_mutex_destroy(&sources->lock);
+	dw_descriptor_users_destroy(&sources->descriptor_users);
 	dw_free(sources);
+}
+
+struct descriptor_users *dw_sources_descriptor_users(struct sources *sources)
+{
+	return &sources->descriptor_users;
 }
 
 static void free_slab(struct kept_slab *slab)
@@ -126,7 +138,7 @@ static struct kept *find_kept(const struct sources *sources, uint32_t content)
 
 /* -- one file ------------------------------------------------------------------------ */
 
-static int open_cached(void *user, uint32_t entry, int *fd_out)
+static int open_locked(void *user, uint32_t entry, int *fd_out)
 {
 	struct sources *sources = user;
 	int ret;
@@ -135,6 +147,14 @@ static int open_cached(void *user, uint32_t entry, int *fd_out)
 	ret = dw_directory_cache_open_file(&sources->directories, entry, fd_out);
 	pthread_mutex_unlock(&sources->lock);
 	return ret;
+}
+
+static int open_cached(void *user, uint32_t entry, int *fd_out)
+{
+	struct sources *sources = user;
+
+	return dw_descriptor_users_open(&sources->descriptor_users, open_locked, sources,
+					entry, fd_out);
 }
 
 /* On failure the caller closes the file. */
@@ -154,9 +174,10 @@ static int check_opened_file(struct source *source)
 	return 0;
 }
 
-int dw_source_begin(struct build_run *run, const struct tree *tree,
-		    const struct contents *contents, uint32_t content,
-		    struct source *source)
+/* Of a run that has sources, if the file is opened, for a descriptor user. */
+static int begin_source(struct build_run *run, const struct tree *tree,
+			const struct contents *contents, uint32_t content,
+			struct source *source)
 {
 	const struct tree_inode *inode = &tree->inodes[contents->list[content].inode];
 	struct kept *kept = find_kept(run->sources, content);
@@ -187,6 +208,22 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 	}
 	source->may_have_holes &= run->options->sparse_files;
 	return 0;
+}
+
+/* The file stays open while the source is read. It is not counted as used then: a thread
+ * that waited for it might be the one that reads it. */
+int dw_source_begin(struct build_run *run, const struct tree *tree,
+		    const struct contents *contents, uint32_t content,
+		    struct source *source)
+{
+	int ret;
+
+	if (!run->sources)
+		return begin_source(run, tree, contents, content, source);
+	dw_descriptor_users_enter(&run->sources->descriptor_users);
+	ret = begin_source(run, tree, contents, content, source);
+	dw_descriptor_users_leave(&run->sources->descriptor_users);
+	return ret;
 }
 
 int64_t dw_source_read_at(struct source *source, void *buffer, size_t size,
@@ -248,14 +285,27 @@ void dw_source_end(struct source *source)
 	dw_kept_slab_release(dw_steal(source->slab));
 }
 
+static int64_t read_once(struct build_run *run, const struct tree *tree,
+			 const struct contents *contents, uint32_t content, void *buffer,
+			 size_t size, uint64_t offset)
+{
+	struct source source;
+	int64_t got;
+	int ret = begin_source(run, tree, contents, content, &source);
+
+	if (ret < 0)
+		return ret;
+	got = dw_source_read_at(&source, buffer, size, offset);
+	dw_source_end(&source);
+	return got;
+}
+
 int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
 		       const struct contents *contents, uint32_t content, void *buffer,
 		       size_t size, uint64_t offset)
 {
 	const struct kept *kept = find_kept(run->sources, content);
-	struct source source;
 	int64_t got;
-	int ret;
 
 	if (kept && kept->slab) {
 		if (offset >= kept->size)
@@ -265,9 +315,10 @@ int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
 		memcpy(buffer, kept->slab->data + kept->offset + offset, size);
 		return (int64_t)size;
 	}
-	if ((ret = dw_source_begin(run, tree, contents, content, &source)) < 0)
-		return ret;
-	got = dw_source_read_at(&source, buffer, size, offset);
-	dw_source_end(&source);
+	if (!run->sources)
+		return read_once(run, tree, contents, content, buffer, size, offset);
+	dw_descriptor_users_enter(&run->sources->descriptor_users);
+	got = read_once(run, tree, contents, content, buffer, size, offset);
+	dw_descriptor_users_leave(&run->sources->descriptor_users);
 	return got;
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "write/builder.h"
+#include "write/input/descriptor_users.h"
 #include "write/input/input_file.h"
 #include "write/inspect/unique_contents.h"
 
@@ -80,6 +81,9 @@ struct sources;
 int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 		   const struct tree *tree, dwarfs_error **err);
 void dw_sources_free(struct sources *sources); /* NULL is accepted */
+
+/* Those that open input files in this run. */
+struct descriptor_users *dw_sources_descriptor_users(struct sources *sources);
 
 /* -- keeping bytes, for inspect.c --------------------------------------------------- */
 

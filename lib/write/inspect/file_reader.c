@@ -15,6 +15,7 @@
 #include "format/metadata.h"
 #include "write/digests/content_hash.h"
 #include "write/input/directory_cache.h"
+#include "write/input/source.h"
 #include "write/inspect/file_reader.h"
 #include "write/tree/path_cursor.h"
 
@@ -431,6 +432,15 @@ static int open_from_cache(void *user, uint32_t entry, int *fd_out)
 	return dw_directory_cache_open_file(user, entry, fd_out);
 }
 
+static int open_or_wait(void *user, uint32_t entry, int *fd_out)
+{
+	struct reader_worker *worker = user;
+
+	return dw_descriptor_users_open(
+		dw_sources_descriptor_users(worker->reader->run->sources),
+		open_from_cache, &worker->directories, entry, fd_out);
+}
+
 /* Open a file, and read it if it is small: 0, 1 if it has changed, or a negative errno
  * value. */
 static int begin_file(struct reader_worker *worker, struct file_state *file_state)
@@ -442,8 +452,8 @@ static int begin_file(struct reader_worker *worker, struct file_state *file_stat
 	int ret;
 
 	if ((ret = dw_input_file_open(worker->reader->run, file_state->inode,
-				      open_from_cache, &worker->directories,
-				      &file_state->input_file)) < 0 ||
+				      open_or_wait, worker, &file_state->input_file)) <
+		    0 ||
 	    (ret = dw_input_file_stat(&file_state->input_file, &stat)) < 0)
 		return ret;
 	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
@@ -531,9 +541,12 @@ static void show_rest(struct reader_worker *worker, uint64_t size)
 	atomic_fetch_add(&worker->reader->bytes_done, size - worker->shown);
 }
 
-int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
-		       struct reader_job *job, dwarfs_error **err)
+static int read_files(struct file_reader *reader, struct reader_worker *worker,
+		      struct reader_job *job, dwarfs_error **err)
 {
+	struct descriptor_users *users =
+		dw_sources_descriptor_users(reader->run->sources);
+
 	for (size_t i = 0; i < job->count; i++) {
 		struct subject *subject = &reader->subjects[job->list[i]];
 		struct file_state file_state = {
@@ -547,6 +560,10 @@ int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
 		ret = read_file_once(worker, &file_state);
 		dw_input_file_close(&file_state.input_file);
 		show_rest(worker, file_state.inode->size);
+		if (dw_descriptor_users_waiting(users)) {
+			dw_directory_cache_empty(&worker->directories);
+			dw_descriptor_users_notify(users);
+		}
 		if (ret == -ENOMEM)
 			return dw_fail_nomem(err);
 		if (ret < 0 && subject->is_kept)
@@ -560,4 +577,19 @@ int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
 			return 0;
 	}
 	return 0;
+}
+
+/* A worker without a job has nothing open: others may wait for descriptors. */
+int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
+		       struct reader_job *job, dwarfs_error **err)
+{
+	struct descriptor_users *users =
+		dw_sources_descriptor_users(reader->run->sources);
+	int ret;
+
+	dw_descriptor_users_enter(users);
+	ret = read_files(reader, worker, job, err);
+	dw_directory_cache_empty(&worker->directories);
+	dw_descriptor_users_leave(users);
+	return ret;
 }

@@ -340,8 +340,10 @@ static int finish_batch(void *shared, void *pointer, dwarfs_error **err)
 			return ret;
 		if ((ret = dw_image_file_unreadable(stage->run, inode, err)) < 0)
 			return dw_explain(err, ret, "'%s'", (const char *)path.data);
-		dw_build_complain(stage->run, (const char *)path.data, failure->errnum,
-				  "cannot read", "creating empty inode");
+		if ((ret = dw_build_complain(stage->run, (const char *)path.data,
+					     failure->errnum, "cannot read",
+					     "creating empty inode", err)) < 0)
+			return ret;
 	}
 	stage->run->progress.items_done += batch->job.count;
 	return 0;

@@ -47,7 +47,7 @@ static void complain_about_link(const char *path, const char *why, void *user)
 	char what[80];
 
 	snprintf(what, sizeof(what), "hard link: %s", why);
-	dw_build_complain(user, path, 0, what, "leaving it out");
+	(void)dw_build_complain(user, path, 0, what, "leaving it out", NULL);
 }
 
 /* -- entries ------------------------------------------------------------------------- */

@@ -99,13 +99,13 @@ static int grow_linked_files(struct directory_walk *directory_walk, dwarfs_error
 
 /* -- entries ------------------------------------------------------------------------- */
 
-static void complain_at_path(struct directory_walk *directory_walk, int errnum,
-			     const char *what, const char *consequence)
+static int complain_at_path(struct directory_walk *directory_walk, int errnum,
+			    const char *what, const char *consequence, dwarfs_error **err)
 {
 	const char *path = (const char *)directory_walk->path.data;
 
-	dw_build_complain(&directory_walk->run, path ? path : "", errnum, what,
-			  consequence);
+	return dw_build_complain(&directory_walk->run, path ? path : "", errnum, what,
+				 consequence, err);
 }
 
 /* Length of a root joined with a path below it. */
@@ -152,16 +152,16 @@ static int add_disk_record(struct directory_walk *directory_walk, int fd,
 			   const char *name, struct disk_entry *entry,
 			   uint32_t *record_out, dwarfs_error **err)
 {
-	int errnum = 0;
+	int errnum = 0, ret;
 
 	directory_walk->xattrs.size = 0;
 	if (dw_entry_details(&directory_walk->builder->options, fd, name, &entry->stat,
 			     &directory_walk->xattrs, &errnum) < 0)
 		return dw_fail_nomem(err);
-	if (errnum)
-		complain_at_path(directory_walk, errnum,
-				 "cannot read all extended attributes of",
-				 "storing those that can be read");
+	if (errnum && (ret = complain_at_path(directory_walk, errnum,
+					      "cannot read all extended attributes of",
+					      "storing those that can be read", err)) < 0)
+		return ret;
 	entry->xattrs = dw_buffer_span(&directory_walk->xattrs);
 	return dw_assembly_add_disk_entry(directory_walk->assembly, entry, record_out,
 					  err);
@@ -184,11 +184,9 @@ static int add_new_record(struct directory_walk *directory_walk, int fd, const c
 		ret = dw_readlink_at(fd, name, &directory_walk->target);
 		if (ret == -ENOMEM)
 			return dw_fail_nomem(err);
-		if (ret < 0) {
-			complain_at_path(directory_walk, -ret, "cannot read link",
-					 "leaving it out");
-			return 0;
-		}
+		if (ret < 0)
+			return complain_at_path(directory_walk, -ret, "cannot read link",
+						"leaving it out", err);
 		entry.target = dw_buffer_span(&directory_walk->target);
 	}
 	if ((ret = add_disk_record(directory_walk, fd, name, &entry, &record, err)) < 0)
@@ -253,11 +251,9 @@ static int add_disk_name(struct directory_walk *directory_walk, int fd, const ch
 	if ((ret = dw_task_check(directory_walk->builder->task, err)) < 0 ||
 	    (ret = set_image_path(directory_walk, name, err)) < 0)
 		return ret;
-	if ((ret = dw_stat_at(fd, name, &stat)) < 0) {
-		complain_at_path(directory_walk, -ret, "cannot inspect",
-				 "leaving it out");
-		return 0;
-	}
+	if ((ret = dw_stat_at(fd, name, &stat)) < 0)
+		return complain_at_path(directory_walk, -ret, "cannot inspect",
+					"leaving it out", err);
 	if (dw_class_of_mode(stat.mode) < 0)
 		return 0;
 	if (may_have_names(&stat))
@@ -271,6 +267,18 @@ static int add_disk_name(struct directory_walk *directory_walk, int fd, const ch
 
 /* -- directories --------------------------------------------------------------------- */
 
+/* A listing needs one more descriptor. */
+static int list_names(struct directory_walk *directory_walk, int fd,
+		      struct os_names *names)
+{
+	int ret = dw_dir_list(fd, names);
+
+	if (!dw_fd_is_exhausted(-ret))
+		return ret;
+	dw_directory_stack_close_others(&directory_walk->open_directories);
+	return dw_dir_list(fd, names);
+}
+
 static int add_directory_names(struct directory_walk *directory_walk, dwarfs_error **err)
 {
 	auto_os_names struct os_names names = { 0 };
@@ -283,14 +291,12 @@ static int add_directory_names(struct directory_walk *directory_walk, dwarfs_err
 	       directory_walk->below;
 	if ((ret = dw_directory_stack_open(&directory_walk->open_directories, path,
 					   directory_walk->below, &fd)) == 0)
-		ret = dw_dir_list(fd, &names);
+		ret = list_names(directory_walk, fd, &names);
 	if (ret == -ENOMEM)
 		return dw_fail_nomem(err);
-	if (ret < 0) {
-		complain_at_path(directory_walk, -ret, "cannot read directory",
-				 "storing it empty");
-		return 0;
-	}
+	if (ret < 0)
+		return complain_at_path(directory_walk, -ret, "cannot read directory",
+					"storing it empty", err);
 	for (size_t i = 0; i < names.count; i++)
 		if ((ret = add_disk_name(directory_walk, fd, dw_os_name(&names, i),
 					 err)) < 0)

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "os/file_io.h"
 #include "write/input/source.h"
 #include "write/segment/density.h"
 
@@ -48,8 +49,9 @@ static int open_codec(struct codec **codec_out, dwarfs_error **err)
 	return 0;
 }
 
-/* Fill a sample with bytes of fragments, starting at one. */
-static size_t fill_sample(const struct sampling *sampling, size_t at)
+/* Fill a sample with bytes of fragments, starting at one. What cannot be read is omitted. */
+static int fill_sample(const struct sampling *sampling, size_t at, size_t *bytes_out,
+		       dwarfs_error **err)
 {
 	size_t filled = 0;
 
@@ -64,20 +66,23 @@ static size_t fill_sample(const struct sampling *sampling, size_t at)
 		got = dw_source_peek(sampling->run, sampling->tree, sampling->contents,
 				     fragment->content, sampling->bytes + filled, want,
 				     fragment->offset + (fragment->size - want) / 2);
+		if (got < 0 && dw_fd_is_exhausted((int)-got))
+			return dw_fail_errno(err, (int)-got, "cannot read the input");
 		if (got > 0)
 			filled += (size_t)got;
 	}
-	return filled;
+	*bytes_out = filled;
+	return 0;
 }
 
 static int add_sample(struct sampling *sampling, size_t at, dwarfs_error **err)
 {
-	struct span bytes = { sampling->bytes, fill_sample(sampling, at) };
+	struct span bytes = { sampling->bytes, 0 };
 	uint32_t id;
-	int ret;
+	int ret = fill_sample(sampling, at, &bytes.size, err);
 
-	if (bytes.size == 0)
-		return 0;
+	if (ret < 0 || bytes.size == 0)
+		return ret;
 	sampling->packed.size = 0;
 	ret = dw_codec_pack(sampling->codec, bytes, &sampling->packed, &id, err);
 	if (ret < 0)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "os/file_io.h"
 #include "write/digests/digests.h"
 #include "write/images/kept_blocks.h"
 #include "write/items/assembly.h"
@@ -276,15 +277,16 @@ static bool complain(struct segmenter *segmenter, const struct storing *storing,
 				  storing->fill.fragment->offset +
 						  storing->fill.fragment->size
 					  ? "storing what was read before"
-					  : "creating empty inode");
+					  : "creating empty inode",
+				  NULL);
 	else if (storing->ended)
 		dw_build_complain(segmenter->run, path, 0,
 				  "file became shorter while it was read",
-				  "storing what was read");
+				  "storing what was read", NULL);
 	else
 		dw_build_complain(segmenter->run, path, 0,
 				  "file changed while it was read",
-				  "storing what was read");
+				  "storing what was read", NULL);
 	return true;
 }
 
@@ -305,6 +307,11 @@ static int turn_source(struct segmenter *segmenter, uint32_t content)
 	end_source(segmenter);
 	ret = dw_source_begin(segmenter->run, segmenter->tree, segmenter->contents,
 			      content, &segmenter->source);
+	if (dw_fd_is_exhausted(-ret)) {
+		dw_stored_window_close_files(segmenter->filler.window);
+		ret = dw_source_begin(segmenter->run, segmenter->tree,
+				      segmenter->contents, content, &segmenter->source);
+	}
 	if (ret == 0)
 		segmenter->source_content = content;
 	return ret;
@@ -348,6 +355,10 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	}
 	if (storing.errnum == ENOMEM)
 		return dw_fail_nomem(err);
+	if ((ret = dw_build_check_descriptors(segmenter->run,
+					      segmenter->run->progress.path,
+					      storing.errnum, "cannot read", err)) < 0)
+		return ret;
 	if (storing.errnum &&
 	    (ret = dw_image_file_unreadable(
 		     segmenter->run, &tree->inodes[storing.content->inode], err)) < 0)

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "os/file_io.h"
 #include "os/pages.h"
 #include "write/images/kept_blocks.h"
 #include "write/segment/stored_window.h"
@@ -149,12 +150,17 @@ static void close_source(struct open_source *open)
 	open->content = DW_NONE;
 }
 
+void dw_stored_window_close_files(struct stored_window *window)
+{
+	for (size_t i = 0; window && i < OPEN_SOURCES; i++)
+		close_source(&window->sources[i]);
+}
+
 void dw_stored_window_free(struct stored_window *window)
 {
 	if (!window)
 		return;
-	for (size_t i = 0; i < OPEN_SOURCES; i++)
-		close_source(&window->sources[i]);
+	dw_stored_window_close_files(window);
 	for (size_t i = 0; window->ring && i < window->ram_blocks; i++)
 		dw_block_release(window->compressor, window->ring[i]);
 	dw_pages_free(window->page_bytes, PAGE_COUNT * PAGE_BYTES);
@@ -281,6 +287,7 @@ static size_t find_run(const struct stored_window *window, uint64_t place)
 static struct source *open_source(struct stored_window *window, uint32_t content)
 {
 	struct open_source *open;
+	int ret;
 
 	for (size_t i = 0; i < OPEN_SOURCES; i++)
 		if (window->sources[i].content == content)
@@ -289,8 +296,14 @@ static struct source *open_source(struct stored_window *window, uint32_t content
 	window->next_source = (window->next_source + 1) % OPEN_SOURCES;
 	close_source(open);
 	window->work += WORK_OF_OPEN;
-	if (dw_source_begin(window->run, window->tree, window->contents, content,
-			    &open->source) < 0)
+	ret = dw_source_begin(window->run, window->tree, window->contents, content,
+			      &open->source);
+	if (dw_fd_is_exhausted(-ret)) {
+		dw_stored_window_close_files(window);
+		ret = dw_source_begin(window->run, window->tree, window->contents,
+				      content, &open->source);
+	}
+	if (ret < 0)
 		return NULL;
 	open->content = content;
 	return &open->source;

@@ -21,6 +21,9 @@ int dw_stored_window_new(struct build_run *run, const struct tree *tree,
 			 size_t block_bytes, uint64_t ram_bytes,
 			 struct stored_window **window_out, dwarfs_error **err);
 void dw_stored_window_free(struct stored_window *window);
+
+/* Close the files that are open to be compared. NULL is accepted. */
+void dw_stored_window_close_files(struct stored_window *window);
 DW_DEFINE_AUTO(window, struct stored_window *, dw_stored_window_free)
 
 /* The stream continues these blocks, the first ones of the image: their bytes have the

@@ -3,8 +3,10 @@
 """Input of mkdwarfs: lists of paths, rules, equal files, holes, and unreadable files."""
 import hashlib
 import os
+import resource
 import stat
 import subprocess
+import unittest
 
 import cli
 from cli import run
@@ -380,6 +382,79 @@ class Trouble(Inputs):
         self.assertIn(f"{digest}  stays\n", told)
         self.assertIn(f"{digest}  vanishes too\n", told)
         self.assertEqual(len(told.splitlines()), 8)
+
+
+@unittest.skipUnless(cli.IS_NATIVE, "others use descriptors, too")
+class Descriptors(Inputs):
+    """With few descriptors the image is the same, or none is made, and an old one is kept."""
+    QUIET = ("-l1", "--no-create-timestamp", "--no-history")
+
+    def setUp(self):
+        super().setUp()
+        for number in range(300):
+            self.write(f"tree/{number % 20}/{number % 60}/{number}/file",
+                       tap.random_bytes(2000 + number % 250))
+            self.write(f"tree/{number % 20}/{number % 60}/large {number}",
+                       b"large %d" % (number % 290) * 10000)
+        os.mkdir(self.path("empty"))
+        self.expect(run("MKDWARFS", "-i", self.path("empty"), "-o", self.path("e.dwarfs"), "-l1"),
+                    0)
+
+    def pack(self, limit, *words):
+        return run("MKDWARFS", *self.QUIET, *words, "-o", self.path("image"), "-f",
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+
+    def image(self):
+        with open(self.path("image"), "rb") as file:
+            return file.read()
+
+    def check(self, *inputs):
+        words = [word for name in inputs for word in ("-i", self.path(name))]
+        for workers in ("-N0", "--num-scanner-workers=0"), ("-N2",), ("-N9",):
+            self.expect(self.pack(500, *words, *workers), 0)
+            made = self.image()
+            self.write("image", b"an older file")
+            for limit in range(5, 12):
+                result = self.pack(limit, *words, *workers)
+                self.assertNotIn("storing it empty", result.err)
+                self.assertNotIn("creating empty inode", result.err)
+                if result.code == 0:
+                    self.assertEqual(self.image(), made)
+                    self.write("image", b"an older file")
+                    continue
+                self.expect(result, 1, "Too many open files")
+                self.assertEqual(self.image(), b"an older file")
+            for limit in (16, 48, 64):
+                self.expect(self.pack(limit, *words, *workers), 0)
+                self.assertEqual(self.image(), made)
+
+    def test_a_directory(self):
+        self.check("tree")
+
+    def test_a_directory_and_an_image(self):
+        self.check("e.dwarfs", "tree")
+
+    def test_images(self):
+        self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("t.dwarfs"), "-l1"),
+                    0)
+        self.check("e.dwarfs", "t.dwarfs")
+
+    def test_categories_and_orders(self):
+        """Files are read several times."""
+        words = ("-i", self.path("tree"), "-l3", "--categorize", "-N3")
+        self.expect(self.pack(500, *words), 0)
+        made = self.image()
+        self.expect(self.pack(16, *words), 0)
+        self.assertEqual(self.image(), made)
+
+    def test_a_list(self):
+        names = [f"{number % 20}/{number % 60}/{number}/file\n" for number in range(300)]
+        self.write("list", "".join(names).encode())
+        words = ("-i", self.path("tree"), "--input-list", self.path("list"))
+        self.expect(self.pack(500, *words), 0)
+        made = self.image()
+        self.expect(self.pack(16, *words), 0)
+        self.assertEqual(self.image(), made)
 
 
 if __name__ == "__main__":

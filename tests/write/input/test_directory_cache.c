@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "support/few_descriptors.h"
 #include "support/write_run.h"
 #include "write/input/directory_cache.h"
 
@@ -130,6 +132,32 @@ static void a_missing_file_is_an_error(void **state)
 	end(&lab);
 }
 
+/* The descriptors of the cache are used for the file. */
+static void without_descriptors_the_cache_is_emptied(void **state)
+{
+	struct rlimit old;
+	struct lab lab;
+	int fd, other = -1;
+
+	begin(&lab, *state);
+	expect_file(&lab, 2, 'f');
+	expect_file(&lab, 3, 'g');
+	expect_ancestor(&lab, 2, true, "f");
+	old = leave_descriptors(0);
+	if (!has_no_descriptor()) {
+		allow_descriptors(old);
+		end(&lab);
+		skip();
+	}
+	expect_file(&lab, 2, 'f');
+	expect_ancestor(&lab, 2, false, "d/f");
+	assert_int_equal(dw_directory_cache_open_file(&lab.cache, 2, &fd), 0);
+	assert_int_equal(dw_directory_cache_open_file(&lab.cache, 3, &other), -EMFILE);
+	close(fd);
+	allow_descriptors(old);
+	end(&lab);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
@@ -137,6 +165,7 @@ int main(void)
 		TEST(the_second_file_in_a_row_opens_the_directory),
 		TEST(a_directory_is_open_while_it_has_users),
 		TEST(a_missing_file_is_an_error),
+		TEST(without_descriptors_the_cache_is_emptied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,10 @@ static void deep_directories_are_opened(void **state)
 		assert_int_equal(status.st_ino, inodes[depth]);
 		assert_in_range(stack.count, 1, DIRECTORY_STACK_SLOTS);
 	}
+	dw_directory_stack_close_others(&stack);
+	assert_int_equal(stack.count, 1);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_ino, inodes[DEPTH]);
 	/* A missing child of an ancestor is an error, and its sibling can be opened. */
 	memcpy(path, "d/d/x", 6);
 	assert_int_equal(dw_directory_stack_open(&stack, path, 5, &fd), -ENOENT);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/few_descriptors.h"
 #include "support/task.h"
 #include "support/write_run.h"
 
@@ -364,6 +365,69 @@ static void file_systems_are_kept_apart(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
+/* -- few descriptors ------------------------------------------------------------------ */
+
+/* Directories at several levels, each with a file. */
+static void put_many_directories(const struct place *place)
+{
+	char name[64];
+
+	for (int i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		put_dir(place, name);
+		for (int j = 0; j < 12; j++) {
+			snprintf(name, sizeof(name), "%d/%d", i, j);
+			put_dir(place, name);
+			snprintf(name, sizeof(name), "%d/%d/d", i, j);
+			put_dir(place, name);
+			snprintf(name, sizeof(name), "%d/%d/d/f", i, j);
+			put_text(place, name, name);
+		}
+	}
+}
+
+/* Scan while this many descriptors are left: what the builder counts, or its error. */
+static int scan_with(const struct place *place, uint32_t workers, unsigned left,
+		     uint64_t *directories_out)
+{
+	dwarfs_builder *builder = new_builder(place, workers);
+	struct rlimit old = leave_descriptors(left);
+	dwarfs_error *err = NULL;
+	int ret = dwarfs_builder_scan(builder, &err);
+
+	allow_descriptors(old);
+	if (ret < 0)
+		assert_non_null(
+			strstr(dwarfs_error_message(err), "cannot read directory"));
+	dwarfs_error_free(err);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), 0);
+	*directories_out = dwarfs_builder_count(builder, DWARFS_COUNT_DIRECTORIES);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static void few_descriptors_suffice(void **state)
+{
+	const unsigned wanted = 1 + 12 + 12 * 12 * 2;
+	struct rlimit old = leave_descriptors(0);
+	bool is_limited = has_no_descriptor();
+	uint64_t directories;
+
+	allow_descriptors(old);
+	if (!is_limited)
+		skip();
+	put_many_directories(*state);
+	for (uint32_t workers = 0; workers < 5; workers++) {
+		for (unsigned left = 3; left < 40; left += left < 10 ? 1 : 7) {
+			assert_int_equal(scan_with(*state, workers, left, &directories),
+					 0);
+			assert_int_equal(directories, wanted);
+		}
+		assert_true(scan_with(*state, workers, 0, &directories) < 0);
+		assert_true(scan_with(*state, workers, 1, &directories) < 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +441,7 @@ int main(void)
 		TEST(rules_do_not_depend_on_workers),
 		TEST(a_cancelled_scan_ends),
 		TEST(file_systems_are_kept_apart),
+		TEST(few_descriptors_suffice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * write/order/auto/fragment_reader: read the first bytes of fragments, for the choice of an order.
  */
 
+#include "os/file_io.h"
 #include "write/input/source.h"
 #include "write/order/auto/fragment_reader.h"
 
@@ -66,6 +67,8 @@ int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 			     left < FRAGMENT_PIECE_BYTES ? (size_t)left
 							 : FRAGMENT_PIECE_BYTES,
 			     fragment->offset + reader->at);
+	if (got < 0 && dw_fd_is_exhausted((int)-got))
+		return dw_fail_errno(err, (int)-got, "cannot read the input");
 	if (got <= 0)
 		return 0;
 	reader->at += (uint64_t)got;
