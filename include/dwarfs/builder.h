@@ -1039,7 +1039,9 @@ enum dwarfs_count {
 	DWARFS_COUNT_DUPLICATES, /**< files whose contents were stored already */
 	DWARFS_COUNT_SKIPPED,	 /**< devices and specials that were left out */
 	DWARFS_COUNT_ERRORS,	 /**< entries that could not be read completely */
-	DWARFS_COUNT_BYTES_IN,	 /**< size of all regular files, each hard link once */
+	/** size of all regular files, each hard link once; by dwarfs_rewrite() without
+	 *  DWARFS_REWRITE_REBUILD dwarfs_image_original_bytes() of the image */
+	DWARFS_COUNT_BYTES_IN,
 	DWARFS_COUNT_BYTES_DUPLICATE, /**< size of the duplicates */
 	DWARFS_COUNT_BYTES_HOLES,     /**< size of the holes */
 	DWARFS_COUNT_BYTES_STORED,    /**< size of all blocks before compression */

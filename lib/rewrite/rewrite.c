@@ -228,6 +228,8 @@ static int copy(dwarfs_builder *builder, dwarfs_image *image, uint32_t parts,
 	if ((ret = dw_sink_begin(sink, err)) < 0)
 		return ret;
 	builder->ran = true;
+	/* The files are not visited. */
+	builder->counts[DWARFS_COUNT_BYTES_IN] = dwarfs_image_original_bytes(image);
 	return dw_build_copy(builder, source, sink, err);
 }
 

@@ -36,16 +36,21 @@ static int copy_section(struct build *build, struct stored_section *section,
 {
 	const struct build_options *options = build->run.options;
 	uint32_t type = section->header.type;
+	uint64_t *stored = type == DWARFS_SECTION_METADATA
+				   ? &build->run.counts[DWARFS_COUNT_BYTES_METADATA]
+				   : NULL;
 
 	if ((type == DWARFS_SECTION_HISTORY && !options->history) ||
 	    (type == DWARFS_SECTION_DIGESTS && options->digests == DWARFS_DIGESTS_NEVER))
 		return 0;
 	bind_side_section(build, section);
-	return section->is_unpacked
-		       ? dw_section_writer_pack(
-				 &build->sections, type, codec_of(build, type),
-				 dw_buffer_span(&section->payload), NULL, err)
-		       : dw_section_writer_copy(&build->sections, section, err);
+	if (section->is_unpacked)
+		return dw_section_writer_pack(
+			&build->sections, type, codec_of(build, type),
+			dw_buffer_span(&section->payload), stored, err);
+	if (stored)
+		*stored = section->payload.size;
+	return dw_section_writer_copy(&build->sections, section, err);
 }
 
 /* Write the blocks up to this one, and all if it is the last: then nothing of the compressor is

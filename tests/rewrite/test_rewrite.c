@@ -109,6 +109,12 @@ static void parts_that_are_not_named_stay(void **state)
 		rewrite(&made, all[i], builder, &to);
 		assert_int_equal(is_same(&made, &to, DWARFS_SECTION_BLOCK),
 				 !(all[i] & DWARFS_REWRITE_BLOCKS));
+		assert_int_equal(
+			dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_METADATA),
+			made_section(&to, DWARFS_SECTION_METADATA, 0).size -
+				DW_HEADER_BYTES);
+		assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_IN),
+				 dwarfs_image_original_bytes(made.image));
 		assert_int_equal(is_same(&made, &to, DWARFS_SECTION_METADATA), !anew);
 		assert_int_equal(count(&to, DWARFS_SECTION_HISTORY), 2);
 		assert_int_equal(count(&to, DWARFS_SECTION_INDEX), 1);

@@ -34,6 +34,15 @@ static double ratio(uint64_t before, uint64_t after)
 	return after ? (double)before / (double)after : 0;
 }
 
+/* ", ratio 3.14", or nothing where the size before is not known. */
+static const char *ratio_of(uint64_t before, uint64_t after, char buffer[COUNT_ROOM])
+{
+	buffer[0] = '\0';
+	if (before)
+		snprintf(buffer, COUNT_ROOM, ", ratio %.2f", ratio(before, after));
+	return buffer;
+}
+
 static void tell_entries(const dwarfs_builder *builder)
 {
 	const uint64_t skipped = dwarfs_builder_count(builder, DWARFS_COUNT_SKIPPED);
@@ -150,13 +159,15 @@ static void tell_costs(const dwarfs_builder *builder, uint64_t elapsed_ns)
 {
 	const uint64_t out = dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_OUT);
 	struct rusage usage = { 0 };
+	char compared[COUNT_ROOM];
 	char text[4][TOOL_TEXT_ROOM];
 
 	getrusage(RUSAGE_SELF, &usage);
 	tool_log(DWARFS_LOG_INFO,
-		 "image %s, ratio %.2f, in %s (%s of processor time), peak memory %s",
+		 "image %s%s, in %s (%s of processor time), peak memory %s",
 		 tool_format_bytes(out, text[0]),
-		 ratio(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_IN), out),
+		 ratio_of(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_IN), out,
+			  compared),
 		 tool_format_duration(elapsed_ns, text[1]),
 		 tool_format_duration(cpu_ns(&usage), text[2]),
 		 tool_format_bytes(peak_memory(&usage), text[3]));

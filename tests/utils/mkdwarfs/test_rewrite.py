@@ -123,6 +123,18 @@ class Given(rewritten.Case):
         self.assertEqual(versions[:-1], versions_of(path))
         self.assertIn("v0.15.3", versions[-1]["dwarfs_version"])
 
+    def test_the_summary(self):
+        path = tap.data("images", "data.dwarfs")
+        before = self.info(path)
+        for words in (["--recompress=none"], ["--recompress"], ["--recompress=block"],
+                      ["--recompress=metadata"], ["--recompress=none", "--dry-run"]):
+            output = self.path("new")
+            result = self.expect(run("MKDWARFS", "-i", path, "-o", output, "-f", "-l1",
+                                     "--no-progress", *words), 0)
+            self.assertNotIn("metadata 0 B", result.err)
+            size = os.path.getsize(output)
+            self.assertIn(f", ratio {before['original_filesystem_size'] / size:.2f},", result.err)
+
     def test_the_history_can_be_left_out(self):
         path = tap.data("images", "v0.15.3", "recompressed.dwarfs")
         for mode in ([], ["--recompress=none"], ["--rebuild-metadata"]):
