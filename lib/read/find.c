@@ -150,6 +150,17 @@ int dw_find_step(const dwarfs_image *image, const char *name, size_t size,
 	return dwarfs_dir_find(image, dwarfs_inode_at(inode), name, size, entry, err);
 }
 
+int dw_find_failed(const char *path, bool through_links, int code, dwarfs_error **err)
+{
+	if (code == DWARFS_ERR_NOT_FOUND && !through_links)
+		dw_fail(err, code, "'%s' does not exist", path);
+	else if (code == DWARFS_ERR_NOT_DIR)
+		dw_fail(err, code, "'%s': a part of the path is not a directory", path);
+	else
+		dw_explain(err, code, "'%s'", path);
+	return dw_error_at_path(err, code, path);
+}
+
 int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry_out,
 		dwarfs_error **err)
 {
@@ -170,10 +181,8 @@ int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry
 		if (size == 0)
 			break;
 		ret = dw_find_step(image, at, size, &entry, err);
-		if (ret < 0) {
-			dw_explain(err, ret, "'%s'", path);
-			return dw_error_at_path(err, ret, path);
-		}
+		if (ret < 0)
+			return dw_find_failed(path, false, ret, err);
 		at += size;
 	}
 	*entry_out = entry;

@@ -98,10 +98,8 @@ int dwarfs_find_followed(const dwarfs_image *image, const char *path,
 	struct follow follow = { .image = image, .entry = DWARFS_ROOT_ENTRY };
 	int ret = dw_buffer_append(&follow.rest, path, strlen(path) + 1, err);
 
-	if (ret == 0 && (ret = follow_path(&follow, err)) < 0) {
-		dw_explain(err, ret, "'%s'", path);
-		dw_error_at_path(err, ret, path);
-	}
+	if (ret == 0 && (ret = follow_path(&follow, err)) < 0)
+		dw_find_failed(path, follow.links > 0, ret, err);
 	dw_buffer_free(&follow.rest);
 	if (ret == 0)
 		*entry_out = follow.entry;

@@ -197,6 +197,9 @@ int dw_image_need_digests(const struct dwarfs_image *image,
 /* From the entry of a directory to that of a name in it, which may be "." or "..". */
 int dw_find_step(const dwarfs_image *image, const char *name, size_t size,
 		 dwarfs_entry *entry, dwarfs_error **err);
+/* Name the path in the error of a lookup, instead of numbers of inodes. The missing name stays if
+ * links were followed: it may be that of a target. Returns the code. */
+int dw_find_failed(const char *path, bool through_links, int code, dwarfs_error **err);
 
 /* -- decompress.c -------------------------------------------------------------------- */
 

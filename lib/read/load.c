@@ -11,6 +11,18 @@
 
 DW_DEFINE_AUTO(loaded, dwarfs_file *, dwarfs_file_free)
 
+/* The error has the path instead of the number of the inode. */
+static int fail_to_open(const char *path, int code, dwarfs_error **err)
+{
+	if (code == DWARFS_ERR_IS_DIR)
+		dw_fail(err, code, "'%s' is a directory", path);
+	else if (code == DWARFS_ERR_INVALID)
+		dw_fail(err, code, "'%s' is not a regular file", path);
+	else
+		dw_explain(err, code, "'%s'", path);
+	return dw_error_at_path(err, code, path);
+}
+
 static int open_by_path(const dwarfs_image *image, const char *path,
 			dwarfs_file **file_out, dwarfs_error **err)
 {
@@ -21,10 +33,8 @@ static int open_by_path(const dwarfs_image *image, const char *path,
 	if ((ret = dwarfs_find_followed(image, path, &entry, err)) < 0)
 		return ret;
 	if ((ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0 ||
-	    (ret = dwarfs_file_open(image, inode, file_out, err)) < 0) {
-		dw_explain(err, ret, "'%s'", path);
-		return dw_error_at_path(err, ret, path);
-	}
+	    (ret = dwarfs_file_open(image, inode, file_out, err)) < 0)
+		return fail_to_open(path, ret, err);
 	return 0;
 }
 
