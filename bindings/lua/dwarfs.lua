@@ -43,6 +43,7 @@ local function new_image(handle) return setmetatable({handle = handle}, image_cl
 
 -- An image in a file.
 function dwarfs.open(path)
+	if path == nil then error("a path is needed", 2) end
 	return new_image(native.dwarfs_image_open(nil, path, nil))
 end
 
@@ -60,6 +61,9 @@ local function check_options(options, wanted)
 		local kind = wanted[name] or error(("unknown option '%s'"):format(name), 3)
 		if type(value) ~= kind and not (kind == "table" and type(value) == "string") then
 			error(("option '%s': %s expected, got %s"):format(name, kind, type(value)), 3)
+		end
+		if kind == "number" and (math.tointeger(value) or -1) < 0 then
+			error(("option '%s': a whole number from 0 on expected, got %s"):format(name, value), 3)
 		end
 	end
 	return options or {}
@@ -299,6 +303,7 @@ end
 -- The number of an entry. Links in the directories of a path are followed, with the image as root
 -- file system; one that is the last name only if that is asked for.
 local function find(image, path, follow)
+	if path == nil then error("a path is needed", 3) end
 	local look_up = follow and native.dwarfs_find_followed or native.dwarfs_script_find
 	return look_up(image.handle, path)
 end
@@ -341,9 +346,23 @@ function Image:exists(path)
 	error(failure, 0)
 end
 
+-- Call a function for an entry. Its error has the path instead of the number of an inode.
+local function call_for(path, call, ...)
+	local results = table.pack(pcall(call, ...))
+	if results[1] then return table.unpack(results, 2, results.n) end
+	local failure = results[2]
+	if getmetatable(failure) == dwarfs.Error and not failure.path then
+		local message, count = failure.message:gsub("^inode %d+ is ", "is ")
+		failure.message = ("'%s'%s %s"):format(path, count == 0 and ":" or "", message)
+		failure.path = path
+	end
+	error(failure, 0)
+end
+
 -- The names in a directory.
 function Image:list(path)
-	local first, count = native.dwarfs_dir_range(self.handle, inode(self, path or "", true))
+	path = path or ""
+	local first, count = call_for(path, native.dwarfs_dir_range, self.handle, inode(self, path, true))
 	local names = {}
 	for i = 1, count do names[i] = native.dwarfs_entry_name(self.handle, first + i - 1) end
 	return names
@@ -371,7 +390,7 @@ end
 
 -- A file, or what a link leads to.
 function Image:open(path)
-	local handle = native.dwarfs_file_open(self.handle, inode(self, path, true))
+	local handle = call_for(path, native.dwarfs_file_open, self.handle, inode(self, path, true))
 	return setmetatable({handle = handle, position = 0, buffer = "", start = 0}, file_class)
 end
 
@@ -381,7 +400,9 @@ function Image:read(path)
 	return file:read("a")
 end
 
-function Image:readlink(path) return native.dwarfs_link_read(self.handle, inode(self, path)) end
+function Image:readlink(path)
+	return call_for(path, native.dwarfs_link_read, self.handle, inode(self, path))
+end
 
 local function xattrs(image, number)
 	local found, index = {}, 0

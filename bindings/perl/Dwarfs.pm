@@ -113,10 +113,12 @@ How many handles of the library this process has open.
 
 use strict;
 use warnings;
-use Scalar::Util qw(blessed);
+use Carp qw(croak);
+use Scalar::Util qw(blessed looks_like_number);
 require XSLoader;
 
 our $VERSION = '0.1.0';
+our @CARP_NOT = ('Dwarfs::Image');    # errors of arguments are those of the caller of its methods
 {
     package Dwarfs::Native;
     our $VERSION = '0.1.0';
@@ -165,6 +167,24 @@ sub refuse {
     die bless { code => -2, message => $message, errno => 0 }, $class;
 }
 
+# Call a function for a path; its error has the path instead of the number of an inode.
+sub for_path {
+    my ($class, $path, $function) = @_;
+    my ($error, @results);
+    {
+        local ($@, $SIG{__DIE__});
+        return wantarray ? @results : $results[0] if eval { @results = $function->(); 1 };
+        $error = $@;
+    }
+    if (ref $error && Scalar::Util::blessed($error) && $error->isa($class)
+        && !defined $error->{path}) {
+        my $message = $error->{message};
+        $error->{message} = "'$path'" . ($message =~ s/^inode \d+ is /is / ? " " : ": ") . $message;
+        $error->{path} = $path;
+    }
+    die $error;
+}
+
 sub code    { $_[0]{code} }
 sub message { $_[0]{message} }
 sub path    { $_[0]{path} }
@@ -178,6 +198,7 @@ package Dwarfs;
 
 sub open {
     my ($class, $path) = @_;
+    Dwarfs::Error->refuse("a path is needed") if !defined $path;
     return Dwarfs::Image->make(Dwarfs::Native::dwarfs_image_open(undef, $path, undef),
         \&Dwarfs::Native::dwarfs_image_free);
 }
@@ -191,9 +212,32 @@ sub open_bytes {
         \&Dwarfs::Native::dwarfs_image_free);
 }
 
+# Options that are numbers.
+my %numbers = map { $_ => 1 } qw(level block_bits uid gid writers time_resolution_ns);
+
+# Refuse an option of a wrong type.
+sub check_option {
+    my ($name, $value) = @_;
+    return if !defined $value;
+    die "$name must be a code reference\n" if $name =~ /^(?:include|progress)$/ && ref $value ne "CODE";
+    return if !$numbers{$name};
+    die "$name must be a whole number from 0 on, not '$value'\n"
+        if ref $value || !looks_like_number($value) || !($value >= 0 && $value == int($value));
+    die "$name is too large: $value\n" if $value > ($name eq "time_resolution_ns" ? ~0 : 0xffffffff);
+    return;
+}
+
+# The options of a function, which are pairs.
+sub options_of {
+    my ($function, @options) = @_;
+    croak "$function: options are pairs of a name and a value" if @options % 2;
+    return @options;
+}
+
 # Take options by their names. Others are errors.
 sub take {
     my ($options, @names) = @_;
+    check_option($_, $options->{$_}) for sort keys %$options;
     my %taken;
     @taken{@names} = delete @{$options}{@names};
     die "unknown option '" . (sort keys %$options)[0] . "'\n" if %$options;
@@ -217,7 +261,8 @@ sub path_of {
 }
 
 sub pack {
-    my ($input, $output, %options) = @_;
+    my ($input, $output, @options) = @_;
+    my %options = options_of("pack", @options);
     my %given = take(\%options, qw(include overwrite), @builder_options, @run_options);
     my @inputs = list($input);
     Dwarfs::Run->new(\%given)->start(sub {
@@ -240,8 +285,8 @@ sub pack {
 }
 
 sub rewrite {
-    my ($source, $output, %options) = @_;
-    my %given = (blocks => 1, metadata => 1, %options);
+    my ($source, $output, @options) = @_;
+    my %given = (blocks => 1, metadata => 1, options_of("rewrite", @options));
     %given = take(\%given, qw(blocks metadata rebuild change_block_size categories overwrite),
         @builder_options, @run_options);
     my $resize = $given{change_block_size};
@@ -269,7 +314,8 @@ sub rewrite {
 }
 
 sub compare {
-    my ($first, $second, %options) = @_;
+    my ($first, $second, @options) = @_;
+    my %options = options_of("compare", @options);
     my %given = take(\%options, qw(ignore time_resolution_ns), @run_options);
     my %kinds = map { Dwarfs::Native::dwarfs_difference_word($_) => $_ }
         0 .. $Dwarfs::Native::DWARFS_DIFFERENCE_KINDS - 1;
@@ -402,6 +448,7 @@ package Dwarfs::Image;
 # The entry of a path, or what a link leads to. Links in its directories are always followed.
 sub entry {
     my ($self, $path, $follow) = @_;
+    Dwarfs::Error->refuse("a path is needed") if !defined $path;
     return $follow ? Dwarfs::Native::dwarfs_find_followed($self->{pointer}, $path)
         : Dwarfs::Native::dwarfs_script_find($self->{pointer}, $path);
 }
@@ -424,8 +471,10 @@ sub lstat { return $_[0]->status($_[0]->entry($_[1], 0)) }
 
 sub list {
     my ($self, $path) = @_;
-    my ($first, $count) = Dwarfs::Native::dwarfs_dir_range($self->{pointer},
-        $self->inode(defined $path ? $path : "", 1));
+    $path = "" if !defined $path;
+    my $inode = $self->inode($path, 1);
+    my ($first, $count) = Dwarfs::Error->for_path($path,
+        sub { Dwarfs::Native::dwarfs_dir_range($self->{pointer}, $inode) });
     return map { Dwarfs::Native::dwarfs_entry_name($self->{pointer}, $first + $_) }
         0 .. $count - 1;
 }
@@ -447,7 +496,9 @@ sub walk {
 
 sub open {
     my ($self, $path) = @_;
-    return Dwarfs::Native::dwarfs_file_open($self->{pointer}, $self->inode($path, 1));
+    my $inode = $self->inode($path, 1);
+    return Dwarfs::Error->for_path($path,
+        sub { Dwarfs::Native::dwarfs_file_open($self->{pointer}, $inode) });
 }
 
 sub read {
@@ -458,7 +509,9 @@ sub read {
 
 sub readlink {
     my ($self, $path) = @_;
-    return Dwarfs::Native::dwarfs_link_read($self->{pointer}, $self->inode($path));
+    my $inode = $self->inode($path);
+    return Dwarfs::Error->for_path($path,
+        sub { Dwarfs::Native::dwarfs_link_read($self->{pointer}, $inode) });
 }
 
 sub xattrs  { return $_[0]->attributes($_[0]->inode($_[1], 1)) }
@@ -487,7 +540,8 @@ sub check {
 }
 
 sub extract {
-    my ($self, $directory, %options) = @_;
+    my ($self, $directory, @options) = @_;
+    my %options = Dwarfs::options_of("extract", @options);
     my %given = Dwarfs::take(\%options, qw(owners writers), @output_options);
     Dwarfs::Run->new(\%given)->start(sub {
         my ($run) = @_;
@@ -505,7 +559,8 @@ sub extract {
 }
 
 sub export {
-    my ($self, $path, %options) = @_;
+    my ($self, $path, @options) = @_;
+    my %options = Dwarfs::options_of("export", @options);
     my %given = Dwarfs::take(\%options, qw(format filters settings tree_order allow_huge_holes),
         @output_options);
     my $order = $given{tree_order} ? $Dwarfs::Native::DWARFS_WALK_TREE

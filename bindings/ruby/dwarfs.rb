@@ -31,6 +31,17 @@ module Dwarfs
                                                         errno)
     end
 
+    # Call the block; its error has the path instead of the number of an inode.
+    def self.for_path(path)
+      yield
+    rescue Error => failure
+      raise if failure.path
+      text = failure.message.b
+      text = text.sub!(/\Ainode \d+ is /, "is ") ? " #{text}" : ": #{text}"
+      raise make(failure.code, "'".b + path.b + "'" + text, path.b, failure.offset, failure.errno),
+            cause: nil
+    end
+
     def set(code, path, offset, errno)
       @code, @path, @offset, @errno = code, path, offset, errno
       self
@@ -49,6 +60,13 @@ module Dwarfs
     # A path or bytes as a string that is UTF-8 if it is valid.
     def text(bytes)
       bytes.force_encoding(Encoding::UTF_8)
+    end
+
+    # The value of an option that is a number.
+    def number(name, value, bits = 32)
+      raise TypeError, "#{name}: a whole number is needed, not #{value.inspect}" unless value.is_a?(Integer)
+      raise RangeError, "#{name}: #{value} is out of range" unless value >= 0 && value >> bits == 0
+      value
     end
 
     # An image in a file. With a block it is given to that, and closed afterwards.
@@ -127,7 +145,8 @@ module Dwarfs
           Native.dwarfs_compare_ignore(compare, kind)
         end
         if time_resolution_ns
-          Native.dwarfs_compare_set_time_resolution(compare, time_resolution_ns)
+          step = Dwarfs.number(:time_resolution_ns, time_resolution_ns, 64)
+          Native.dwarfs_compare_set_time_resolution(compare, step)
         end
         add = run.callback { |native| found << Difference.make(kinds, native) }
         Native.dwarfs_compare_run(compare, add)
@@ -209,8 +228,10 @@ module Dwarfs
       builder = own(:dwarfs_builder_free) { Native.dwarfs_builder_new(nil) }
       Native.dwarfs_builder_set_task(builder, @task)
       Native.dwarfs_builder_set_include(builder, @on_include)
-      Native.dwarfs_builder_set_level(builder, level) if level
-      Native.dwarfs_builder_set_block_bits(builder, block_bits) if block_bits
+      Native.dwarfs_builder_set_level(builder, Dwarfs.number(:level, level)) if level
+      if block_bits
+        Native.dwarfs_builder_set_block_bits(builder, Dwarfs.number(:block_bits, block_bits))
+      end
       Native.dwarfs_builder_set_xattrs(builder, xattrs) unless xattrs.nil?
       Native.dwarfs_builder_set_order(builder, order) if order
       if compression
@@ -478,12 +499,12 @@ module Dwarfs
         extract = run.own(:dwarfs_extract_free) { Native.dwarfs_extract_new(pointer) }
         Array(patterns).each { |pattern| Native.dwarfs_extract_add_pattern(extract, pattern) }
         Native.dwarfs_extract_set_owners(extract, owners) unless owners.nil?
-        Native.dwarfs_extract_set_uid(extract, uid) if uid
-        Native.dwarfs_extract_set_gid(extract, gid) if gid
+        Native.dwarfs_extract_set_uid(extract, Dwarfs.number(:uid, uid)) if uid
+        Native.dwarfs_extract_set_gid(extract, Dwarfs.number(:gid, gid)) if gid
         Native.dwarfs_extract_set_xattrs(extract, xattrs)
         Native.dwarfs_extract_set_skip_devices(extract, skip_devices)
         Native.dwarfs_extract_set_skip_specials(extract, skip_specials)
-        Native.dwarfs_extract_set_writers(extract, writers)
+        Native.dwarfs_extract_set_writers(extract, Dwarfs.number(:writers, writers))
         Native.dwarfs_extract_set_continue_on_error(extract, continue_on_error)
         Native.dwarfs_extract_set_task(extract, run.task)
         Native.dwarfs_extract_to_directory(extract, File.path(directory))
@@ -507,8 +528,8 @@ module Dwarfs
         Native.dwarfs_archive_export_set_filters(export, Array(filters).join(","))
         Native.dwarfs_archive_export_set_options(export, settings)
         Array(patterns).each { |one| Native.dwarfs_archive_export_add_pattern(export, one) }
-        Native.dwarfs_archive_export_set_uid(export, uid) if uid
-        Native.dwarfs_archive_export_set_gid(export, gid) if gid
+        Native.dwarfs_archive_export_set_uid(export, Dwarfs.number(:uid, uid)) if uid
+        Native.dwarfs_archive_export_set_gid(export, Dwarfs.number(:gid, gid)) if gid
         Native.dwarfs_archive_export_set_xattrs(export, xattrs)
         Native.dwarfs_archive_export_set_order(export, order)
         Native.dwarfs_archive_export_set_skip_devices(export, skip_devices)
@@ -561,7 +582,8 @@ module Dwarfs
 
     # The entries of a directory.
     def list
-      first, count = Dwarfs_native.dwarfs_dir_range(@image.pointer, inode)
+      native, number = @image.pointer, inode
+      first, count = Error.for_path(@path) { Dwarfs_native.dwarfs_dir_range(native, number) }
       Array.new(count) do |index|
         name = Dwarfs.text(Dwarfs_native.dwarfs_entry_name(@image.pointer, first + index))
         Entry.new(@image, first + index, @path.empty? ? name : "#{@path}/#{name}")
@@ -569,7 +591,10 @@ module Dwarfs
     end
 
     def open(&block)
-      reader = Reader.create { Dwarfs_native.dwarfs_file_open(@image.pointer, inode) }
+      native, number = @image.pointer, inode
+      reader = Error.for_path(@path) do
+        Reader.create { Dwarfs_native.dwarfs_file_open(native, number) }
+      end
       Handle.using(reader, &block)
     end
 
@@ -578,7 +603,8 @@ module Dwarfs
     end
 
     def readlink
-      Dwarfs.text(Dwarfs_native.dwarfs_link_read(@image.pointer, inode))
+      native, number = @image.pointer, inode
+      Error.for_path(@path) { Dwarfs.text(Dwarfs_native.dwarfs_link_read(native, number)) }
     end
 
     # Names and values.

@@ -279,7 +279,15 @@ test("links", function()
 	fails(links.lstat, links, nil)
 end)
 test("missing file", function()
+	for _, case in ipairs {{"read", "sub", "'sub' is a directory"},
+		{"list", "a.txt", "'a.txt' is not a directory"},
+		{"readlink", "a.txt", "'a.txt' is not a link"}} do
+		local wrong = fails(image[case[1]], image, case[2])
+		same(wrong.path, case[2])
+		same(wrong.message, case[3])
+	end
 	local failure = fails(image.open, image, "sub/none")
+	same(failure.message, "'sub/none' does not exist")
 	same(getmetatable(failure), dwarfs.Error)
 	same(failure.code, -9)
 	same(failure.path, "sub/none")
@@ -415,6 +423,12 @@ test("wrong type", function()
 	fails(native.dwarfs_script_read, file.handle, 0, 1.5)
 	fails(dwarfs.pack, TREE, FOLDER .. "/w.dwarfs", {no_option = 1})
 	fails(dwarfs.pack, TREE, FOLDER .. "/w.dwarfs", {level = "1"})
+	for _, value in ipairs {2.5, -1} do
+		same(fails(dwarfs.pack, TREE, FOLDER .. "/w.dwarfs", {level = value}):match("option.*"),
+			"option 'level': a whole number from 0 on expected, got " .. value)
+	end
+	same(fails(dwarfs.open, nil):match("a path.*"), "a path is needed")
+	same(fails(image.open, image, nil):match("a path.*"), "a path is needed")
 	fails(dwarfs.open, {})
 	fails(dwarfs.open, nil)
 	same(fails(native.dwarfs_script_stat, image.handle, 1 << 30).code, -3)

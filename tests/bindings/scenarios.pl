@@ -264,7 +264,18 @@ case "links", sub {
     same(fails($_)->code, -2) for sub { $links->lstat(undef) }, sub { $links->stat(undef) };
 };
 case "missing file", sub {
+    for my $case (
+        [sub { $image->read("sub") }, "sub", "'sub' is a directory"],
+        [sub { $image->open("/sub/") }, "/sub/", "'/sub/' is a directory"],
+        [sub { $image->list("a.txt") }, "a.txt", "'a.txt' is not a directory"],
+        [sub { $image->readlink("a.txt") }, "a.txt", "'a.txt' is not a link"])
+    {
+        my $wrong = fails($case->[0]);
+        same($wrong->path, $case->[1]);
+        same($wrong->message, $case->[2]);
+    }
     my $failure = fails(sub { $image->open("sub/none") });
+    same($failure->message, "'sub/none' does not exist");
     same(ref $failure, "Dwarfs::Error");
     same($failure->code, -9);
     same($failure->path, "sub/none");
@@ -401,6 +412,24 @@ case "wrong type", sub {
     fails(sub { Dwarfs::Native::dwarfs_image_bytes("text") });
     fails(sub { Dwarfs::Native::dwarfs_image_bytes() });
     fails(sub { Dwarfs::pack($tree, "$folder/w.dwarfs", no_option => 1) });
+    for my $case (
+        [level => "abc", "level must be a whole number from 0 on, not 'abc'\n"],
+        [level => 2.5, "level must be a whole number from 0 on, not '2.5'\n"],
+        [block_bits => -1, "block_bits must be a whole number from 0 on, not '-1'\n"],
+        [level => 1e12, "level is too large: 1000000000000\n"],
+        [include => 3, "include must be a code reference\n"],
+        [progress => {}, "progress must be a code reference\n"])
+    {
+        my ($name, $value, $message) = @$case;
+        same(fails(sub { Dwarfs::pack($tree, "$folder/w.dwarfs", $name => $value) }), $message);
+    }
+    for my $call (sub { Dwarfs::pack($tree, "$folder/w.dwarfs", "level") },
+        sub { $image->extract("$folder/w", "owners") }, sub { Dwarfs::compare($tree, $image, 1) })
+    {
+        same(fails($call) =~ /: options are pairs of a name and a value at .*scenarios/ ? 1 : 0, 1);
+    }
+    same(fails($_)->message, "a path is needed") for sub { Dwarfs->open(undef) },
+        sub { $image->open(undef) };
 };
 case "use after close", sub {
     my $closed = Dwarfs->open($path);

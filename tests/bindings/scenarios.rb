@@ -294,7 +294,14 @@ test("links") do
   end
 end
 test("missing file") do
+  { -> { image.read("sub") } => ["sub", "'sub' is a directory"],
+    -> { image.list("a.txt") } => ["a.txt", "'a.txt' is not a directory"],
+    -> { image.readlink("a.txt") } => ["a.txt", "'a.txt' is not a link"] }.each do |call, wanted|
+    failure = fails(&call)
+    same [failure.path, failure.message], wanted
+  end
   failure = fails { image.open("sub/none") }
+  same failure.message, "'sub/none' does not exist"
   same [failure.code, failure.path], [-9, "sub/none"]
   same failure.message.include?("none"), true
   same fails { Dwarfs.open("#{FOLDER}/none") }.errno, Errno::ENOENT::Errno
@@ -406,6 +413,12 @@ test("wrong type") do
   fails { Dwarfs_native.dwarfs_image_bytes(nil) }
   fails(ArgumentError) { Dwarfs_native.dwarfs_image_bytes }
   fails(ArgumentError) { Dwarfs.pack(TREE, "#{FOLDER}/w.dwarfs", no_option: 1) }
+  [[{ level: "a" }, TypeError, "level: a whole number is needed, not \"a\""],
+   [{ level: 2.5 }, TypeError, "level: a whole number is needed, not 2.5"],
+   [{ block_bits: -1 }, RangeError, "block_bits: -1 is out of range"],
+   [{ level: 1 << 32 }, RangeError, "level: 4294967296 is out of range"]].each do |options, kind, message|
+    same fails(kind) { Dwarfs.pack(TREE, "#{FOLDER}/w.dwarfs", **options) }.message, message
+  end
   fails(TypeError) { Dwarfs.open(5) }
   same fails { Dwarfs::Entry.new(image, 1 << 30, "").stat }.code, -3
   fails(TypeError) { image.dup }

@@ -781,10 +781,16 @@ class Paths(Case):
         self.assertEqual(caught.exception.path, "dir/nope")
         with self.assertRaises(NotADirectoryError):
             (image / "big/nope").stat()
-        with self.assertRaises(NotADirectoryError):
-            (image / "big").iterdir()
-        with self.assertRaises(IsADirectoryError):
-            (image / "dir").read_bytes()
+        for act, kind, path, why in (
+                ((image / "big").iterdir, NotADirectoryError, "big", "is not a directory"),
+                ((image / "big").readlink, ValueError, "big", "is not a link"),
+                ((image / "dir").read_bytes, IsADirectoryError, "dir", "is a directory"),
+                ((image / "dir").read_text, IsADirectoryError, "dir", "is a directory"),
+                ((image / "dir").open, IsADirectoryError, "dir", "is a directory")):
+            with self.assertRaises(kind) as caught:
+                act()
+            self.assertEqual(str(caught.exception), f"'{path}' {why}")
+            self.assertEqual((caught.exception.filename, caught.exception.path), (path, path))
 
     def test_walking(self):
         walked = [str(path) for path in self.image.walk()]
@@ -1486,6 +1492,19 @@ class Deciding(unittest.TestCase):
         for options in (dict(include=5), dict(category=5), dict(order=5)):
             with self.assertRaises((TypeError, AttributeError)):
                 self.pack(**options)
+
+    def test_errors_name_the_option(self):
+        for options, kind, why in (
+                (dict(level="a"), TypeError, "level: a whole number is needed, not 'a'"),
+                (dict(level=2.5), TypeError, "level: a whole number is needed, not 2.5"),
+                (dict(level=-1), OverflowError, "level: -1 is out of range"),
+                (dict(window={None: "a"}), TypeError, "window: a whole number is needed, not 'a'"),
+                (dict(xattrs="a"), TypeError, "xattrs: True or False is needed, not 'a'"),
+                (dict(order=5), TypeError, "order: "), (dict(compression=5), TypeError, "compression: "),
+                (dict(time_resolution_ns="a"), TypeError, "time_resolution_ns: a whole number")):
+            with self.assertRaises(kind) as caught:
+                self.pack(**options)
+            self.assertIn(why, str(caught.exception))
 
     def test_rules_and_lists(self):
         _, image = self.pack(filters=["- *.log", "- /a/"])

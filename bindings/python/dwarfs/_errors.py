@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno as _errno
+import re
 from enum import IntEnum
 from typing import Any
 
@@ -131,6 +132,16 @@ def make_error(code: int, message: str, path: str | None = None, offset: int | N
                errno: int = 0) -> Error:
     """The exception for a code of the library."""
     return _CLASSES.get(code, Error)(code, message, path, offset, errno)
+
+
+def named(error: Error, path: str) -> Error:
+    """An error about an inode, with its path in the image instead of the number."""
+    if error.path is not None:
+        return error
+    message = str(error)
+    about = re.match(r"inode \d+ (?=is )", message)
+    message = f"'{path}' {message[about.end():]}" if about else f"'{path}': {message}"
+    return make_error(error.code, message, path, error.offset, error.errno or 0)
 
 
 _dwarfs.set_error_factory(make_error)

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import _dwarfs
+from ._errors import Error, named
 
 if TYPE_CHECKING:
     from ._image import Image
@@ -33,7 +34,10 @@ class File(_Raw):
     def __init__(self, image: Image, inode: int, name: str) -> None:
         super().__init__()
         self._image = image  # the log of its context is borrowed
-        self._handle = _dwarfs.dwarfs_file_open(image._use(), inode)
+        try:
+            self._handle = _dwarfs.dwarfs_file_open(image._use(), inode)
+        except Error as error:
+            raise named(error, name) from None
         self._size = _dwarfs.dwarfs_file_bytes(self._handle)
         self._position = 0
         self.name = name  # type: ignore[misc]

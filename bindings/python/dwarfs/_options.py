@@ -46,6 +46,25 @@ def _text(words: str | Iterable[str]) -> str:
     return words if isinstance(words, str) else ",".join(words)
 
 
+# Options with other names than their setters.
+_NAMES = {"codec": "compression", "time_resolution": "time_resolution_ns"}
+
+
+def _set(setter: Any, *values: Any) -> None:
+    """Call a setter; an error of the type of the value names the option."""
+    try:
+        setter(*values)
+    except (TypeError, OverflowError) as error:
+        why, value = str(error), repr(values[-1])
+        if isinstance(error, OverflowError):
+            why = f"{value} is out of range"
+        elif "argument" in why:  # of SWIG
+            kind = "True or False" if "'bool'" in why else "a whole number"
+            why = f"{kind} is needed, not {value}"
+        name = setter.__name__.replace("dwarfs_builder_set_", "")
+        raise type(error)(f"{_NAMES.get(name, name)}: {why}") from None
+
+
 def _digests_use(name: str) -> int:
     if name not in ("auto", "always", "never"):
         raise ValueError(f"digests: '{name}' is not 'auto', 'always' or 'never'")
@@ -109,11 +128,11 @@ def configure(builder: Any, *,
 
     def use(setter: Any, *values: Any) -> None:
         if values[-1] is not None:
-            setter(builder, *values)
+            _set(setter, builder, *values)
 
     def use_each(setter: Any, choice: PerCategory) -> None:
         for name, value in _each(choice):
-            setter(builder, name, value)
+            _set(setter, builder, name, value)
 
     use(_dwarfs.dwarfs_builder_set_level, level)
     use(_dwarfs.dwarfs_builder_set_block_bits, block_bits)

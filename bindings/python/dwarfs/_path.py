@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Iterator, overload
 
 from . import _dwarfs
-from ._errors import ErrorCode, make_error
+from ._errors import Error, ErrorCode, make_error, named
 from ._file import File
 
 if TYPE_CHECKING:
@@ -311,7 +311,10 @@ class Path:
     def iterdir(self) -> Iterator[Path]:
         """What is in the directory, sorted by the bytes of the names."""
         image = self._image._use()
-        first, count = _dwarfs.dwarfs_dir_range(image, self._inode())
+        try:
+            first, count = _dwarfs.dwarfs_dir_range(image, self._inode())
+        except Error as error:
+            raise named(error, str(self)) from None
         return (self._make(self._image, self._parts + (_dwarfs.dwarfs_entry_name(image, entry),),
                            entry)
                 for entry in range(first, first + count))
@@ -367,7 +370,11 @@ class Path:
     def readlink(self) -> str:
         """The target of a symbolic link."""
         image = self._image._use()
-        return str(_dwarfs.dwarfs_link_read(image, _dwarfs.dwarfs_entry_inode(image, self._find())))
+        inode = _dwarfs.dwarfs_entry_inode(image, self._find())
+        try:
+            return str(_dwarfs.dwarfs_link_read(image, inode))
+        except Error as error:
+            raise named(error, str(self)) from None
 
     @overload
     def open(self, mode: TextMode = "r", buffering: int = -1, encoding: str | None = None,
