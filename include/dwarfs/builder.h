@@ -170,7 +170,8 @@ enum dwarfs_codec_use {
  *                 "lzma:level=6:block_size=21:check=none" (in parts of 2 MiB),
  *                 "brotli:quality=11:lgwin=24"; a number alone is the level or quality
  * @param err      receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_INVALID for a codec or option that does not exist, DWARFS_ERR_RANGE for
+ * @return 0, DWARFS_ERR_INVALID for a codec or option that does not exist, or for a codec of
+ *         samples (flac, ricepp) for other sections than blocks, DWARFS_ERR_RANGE for
  *         a value, or DWARFS_ERR_UNSUPPORTED for a codec that was not built in
  *
  * Threads: one. Since 0.1.
@@ -713,7 +714,7 @@ DWARFS_API void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep);
  *                 matches any bytes, "?" one, "[...]" one of a set; "\" quotes the next
  *                 character
  * @param err      receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_INVALID for an empty pattern, or DWARFS_ERR_NOMEM
+ * @return 0, DWARFS_ERR_INVALID for an empty pattern or an unmatched "[", or DWARFS_ERR_NOMEM
  *
  * Threads: one. Since 0.1.
  */

@@ -240,6 +240,9 @@ int tool_parse_bytes(const char *option, const char *text, uint64_t *value_out);
 int tool_parse_word(const char *option, const char *text, const char *const *words,
 		    int *position_out);
 
+/* Append a word to a list for a message, after ", " unless it is the first one. */
+void tool_append_word(char *names, size_t room, const char *word, size_t length);
+
 /* A number, or "auto" for DWARFS_OFFSET_AUTO. */
 int tool_parse_offset(const char *option, const char *text, uint64_t *value_out);
 

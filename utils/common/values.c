@@ -107,6 +107,14 @@ int tool_parse_word(const char *option, const char *text, const char *const *wor
 			  option, all);
 }
 
+void tool_append_word(char *names, size_t room, const char *word, size_t length)
+{
+	const size_t used = strlen(names);
+
+	snprintf(names + used, room - used, "%s%.*s", used ? ", " : "", (int)length,
+		 word);
+}
+
 int tool_parse_offset(const char *option, const char *text, uint64_t *value_out)
 {
 	const char *end;

@@ -87,16 +87,19 @@ static int parse_checksum(const struct tool_option *option, const char *text,
 			  void *settings)
 {
 	struct settings *s = settings;
+	char names[1024] = "";
+	const char *name;
 	size_t i;
 
-	(void)option;
-	for (i = 0; dwarfs_digest_name(i); i++) {
-		if (strcmp(dwarfs_digest_name(i), text) == 0) {
+	for (i = 0; (name = dwarfs_digest_name(i)); i++) {
+		if (strcmp(name, text) == 0) {
 			s->checksum = text;
 			return 0;
 		}
+		tool_append_word(names, sizeof(names), name, strlen(name));
 	}
-	return tool_error("checksum algorithm not available: %s", text);
+	return tool_error("checksum algorithm not available: %s for --%s: use %s", text,
+			  option->name, names);
 }
 
 static int parse_ignored(const struct tool_option *option, const char *text,
@@ -106,6 +109,7 @@ static int parse_ignored(const struct tool_option *option, const char *text,
 
 	for (;;) {
 		const size_t length = strcspn(text, ",");
+		char words[512] = "";
 		const char *word;
 		int kind;
 
@@ -113,10 +117,11 @@ static int parse_ignored(const struct tool_option *option, const char *text,
 			word = dwarfs_difference_word(kind);
 			if (strlen(word) == length && memcmp(word, text, length) == 0)
 				break;
+			tool_append_word(words, sizeof(words), word, strlen(word));
 		}
 		if (kind == DWARFS_DIFFERENCE_TROUBLE)
-			return tool_error("invalid word '%.*s' for --%s", (int)length,
-					  text, option->name);
+			return tool_error("invalid word '%.*s' for --%s: use %s",
+					  (int)length, text, option->name, words);
 		s->ignored |= 1u << kind;
 		if (!text[length])
 			return 0;

@@ -27,14 +27,6 @@ static bool is_unknown_codec(const char *codec)
 	return true;
 }
 
-static void append_to_list(char *names, size_t room, const char *name, size_t length)
-{
-	const size_t used = strlen(names);
-
-	snprintf(names + used, room - used, "%s%.*s", used ? ", " : "", (int)length,
-		 name);
-}
-
 static int refuse_unknown_codec(const char *option, const char *codec)
 {
 	char names[256] = "";
@@ -42,7 +34,7 @@ static int refuse_unknown_codec(const char *option, const char *codec)
 	size_t i;
 
 	for (i = 0; (help = dwarfs_codec_help(i)); i++)
-		append_to_list(names, sizeof(names), help, strcspn(help, " "));
+		tool_append_word(names, sizeof(names), help, strcspn(help, " "));
 	return tool_error("unknown compression: %.*s for %s: use %s",
 			  (int)strcspn(codec, ":"), codec, option, names);
 }
@@ -232,7 +224,7 @@ static int refuse_file_hash(const dwarfs_error *err, const char *name)
 	if (dwarfs_error_code(err) != DWARFS_ERR_INVALID)
 		return tool_fail(err, NULL);
 	for (i = 0; (known = dwarfs_digest_name(i)); i++)
-		append_to_list(names, sizeof(names), known, strlen(known));
+		tool_append_word(names, sizeof(names), known, strlen(known));
 	return tool_error("unknown file hash function: %s for --file-hash: use %s", name,
 			  names);
 }
@@ -282,12 +274,14 @@ static int set_categories(dwarfs_builder *builder, const struct settings *s)
 
 	if (s->categorizers &&
 	    dwarfs_builder_set_categorizers(builder, s->categorizers, &err) < 0)
-		return tool_fail(err, NULL);
+		return tool_fail(err, "invalid value '%s' for --categorize",
+				 s->categorizers);
 	if (s->has_probe &&
 	    dwarfs_builder_set_incompressible(
 		    builder, s->probe_min_bytes, s->probe_block_bytes, s->probe_ratio,
 		    s->probe_zstd_level, s->probe_fragments, &err) < 0)
-		return tool_fail(err, "invalid --incompressible-... option");
+		/* The other options of the probe were checked when they were parsed. */
+		return tool_fail(err, "invalid --incompressible-block-size");
 	dwarfs_builder_set_category_names(builder, !s->no_category_names);
 	dwarfs_builder_set_category_metadata(builder, !s->no_category_names &&
 							      !s->no_category_metadata);

@@ -216,6 +216,19 @@ static int add_archive(dwarfs_archive_import *import, dwarfs_builder *builder,
 	return 0;
 }
 
+static int refuse_format(const dwarfs_error *err, const char *format)
+{
+	char names[512] = "auto";
+	const char *help;
+	size_t i;
+
+	if (dwarfs_error_code(err) != DWARFS_ERR_INVALID)
+		return tool_fail(err, "invalid --input-format");
+	for (i = 0; (help = dwarfs_archive_import_format_help(i)); i++)
+		tool_append_word(names, sizeof(names), help, strcspn(help, " "));
+	return tool_error("invalid value '%s' for --input-format: use %s", format, names);
+}
+
 static int new_import(const struct settings *settings, dwarfs_builder *builder,
 		      const struct watch *watch, dwarfs_archive_import **import_out)
 {
@@ -227,7 +240,7 @@ static int new_import(const struct settings *settings, dwarfs_builder *builder,
 	*import_out = import;
 	if (settings->input_format &&
 	    dwarfs_archive_import_set_format(import, settings->input_format, &err) < 0)
-		return tool_fail(err, "invalid --input-format");
+		return refuse_format(err, settings->input_format);
 	if (settings->prefix &&
 	    dwarfs_archive_import_set_prefix(import, settings->prefix, &err) < 0)
 		return tool_fail(err, "invalid --prefix");

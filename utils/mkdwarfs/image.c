@@ -231,8 +231,8 @@ static int check_alone(const struct settings *s)
 	const char *option = NULL;
 
 	if (s->recompress_categories)
-		option = "recompress-categories";
-	else if (s->no_version_history)
+		return tool_error("option '--recompress-categories' needs --recompress");
+	if (s->no_version_history)
 		option = "no-metadata-version-history";
 	else if (s->no_check)
 		option = "no-check";

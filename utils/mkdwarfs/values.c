@@ -108,7 +108,10 @@ int parse_categorizers(const struct tool_option *option, const char *text, void 
 {
 	struct settings *s = settings;
 
-	(void)option;
+	if (text && !*text)
+		return tool_error("invalid value '' for --%s: use names of categorizers, "
+				  "or the option without '='",
+				  option->name);
 	s->categorizers = text ? text : "fits,pcmaudio,binary,incompressible";
 	return 0;
 }

@@ -2,6 +2,7 @@
 /*
  * write/categorize/category_options: setters for categories. See <dwarfs/builder.h>.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "hash/hash.h"
@@ -42,6 +43,20 @@ void dw_categorize_options_free(struct categorize_options *options)
 
 /* -- categorizers -------------------------------------------------------------------- */
 
+/* "unknown categorizer: fit: use fits, pcmaudio, ..." */
+static int refuse_categorizer(const char *name, size_t length, dwarfs_error **err)
+{
+	char names[256] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < CATEGORIZER_COUNT && used < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+					 i ? ", " : "",
+					 dw_categorizer((enum categorizer)i)->name);
+	return dw_fail(err, DWARFS_ERR_INVALID, "unknown categorizer: %.*s: use %s",
+		       (int)length, name, names);
+}
+
 static int find_categorizer(const char *name, size_t length,
 			    enum categorizer *categorizer_out, dwarfs_error **err)
 {
@@ -57,8 +72,7 @@ static int find_categorizer(const char *name, size_t length,
 		*categorizer_out = (enum categorizer)i;
 		return 0;
 	}
-	return dw_fail(err, DWARFS_ERR_INVALID, "unknown categorizer: %.*s", (int)length,
-		       name);
+	return refuse_categorizer(name, length, err);
 }
 
 int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,

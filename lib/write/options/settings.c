@@ -241,6 +241,10 @@ int dwarfs_builder_set_codec(dwarfs_builder *builder, enum dwarfs_codec_use use,
 			       use);
 	if ((ret = dw_codec_parse(codec, &spec, err)) < 0)
 		return ret;
+	if (use != DWARFS_CODEC_BLOCKS && dw_codec_samples(spec.id))
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "codec %s compresses samples, which only blocks contain",
+			       dw_codec_name(spec.id));
 	builder->options.codecs[use] = spec;
 	builder->options.codec_was_set[use] = true;
 	return 0;

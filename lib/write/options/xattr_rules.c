@@ -24,6 +24,22 @@ void dw_xattr_rules_free(struct xattr_rules *rules)
 	free_globs(&rules->exclude);
 }
 
+/* fnmatch(3) takes a "[" without a "]" for the character: a mistake, as in a filter rule. */
+static bool has_unmatched_bracket(const char *glob)
+{
+	for (; *glob; glob++) {
+		if (*glob == '\\' && glob[1]) {
+			glob++;
+		} else if (*glob == '[') {
+			glob += glob[1] == '!' || glob[1] == '^' ? 2 : 1;
+			/* The first one in brackets stands for itself. */
+			if (!*glob || !(glob = strchr(glob + 1, ']')))
+				return true;
+		}
+	}
+	return false;
+}
+
 int dw_xattr_rules_add(struct xattr_rules *rules, bool include, const char *glob,
 		       dwarfs_error **err)
 {
@@ -36,6 +52,8 @@ int dw_xattr_rules_add(struct xattr_rules *rules, bool include, const char *glob
 	if (*copy == '\0')
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "an empty pattern matches no attribute");
+	if (has_unmatched_bracket(glob))
+		return dw_fail(err, DWARFS_ERR_INVALID, "unmatched [ in the pattern");
 	if ((ret = dw_grow(&globs->list, &globs->room, globs->count + 1, err)) < 0)
 		return ret;
 	globs->list[globs->count++] = dw_steal(copy);

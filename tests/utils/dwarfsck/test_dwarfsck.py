@@ -80,7 +80,8 @@ class Usage(cli.Case):
         image = self.pack()
         for words, text in ((["--no-such-option"], "'--no-such-option'"),
                             (["grmpf"], "unrecognized argument 'grmpf'"),
-                            (["--checksum=grmpf"], "checksum algorithm not available: grmpf"),
+                            (["--checksum=grmpf"],
+                             "checksum algorithm not available: grmpf for --checksum: use xxh3-64,"),
                             (["--no-check", "--check-integrity"], "mutually exclusive"),
                             (["-H", "--json"], "mutually exclusive"),
                             (["-H", "--check-integrity"], "mutually exclusive"),

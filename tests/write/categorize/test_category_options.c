@@ -39,6 +39,8 @@ static void assert_refused(int ret, int code, dwarfs_error *err, const char *mes
 
 /* -- options ------------------------------------------------------------------------ */
 
+#define CATEGORIZERS "fits, pcmaudio, binary, incompressible, hotness"
+
 static void categorizers_are_taken_by_name(void **state)
 {
 	struct categorized *all = *state;
@@ -53,10 +55,12 @@ static void categorizers_are_taken_by_name(void **state)
 	assert_int_equal(options->list[0], CATEGORIZER_HOTNESS);
 	assert_int_equal(options->list[1], CATEGORIZER_FITS);
 	ret = dwarfs_builder_set_categorizers(all->builder, "fits,fit", &err);
-	assert_refused(ret, DWARFS_ERR_INVALID, err, "unknown categorizer: fit");
+	assert_refused(ret, DWARFS_ERR_INVALID, err,
+		       "unknown categorizer: fit: use " CATEGORIZERS);
 	err = NULL;
 	ret = dwarfs_builder_set_categorizers(all->builder, "binary,fits,", &err);
-	assert_refused(ret, DWARFS_ERR_INVALID, err, "unknown categorizer: ");
+	assert_refused(ret, DWARFS_ERR_INVALID, err,
+		       "unknown categorizer: : use " CATEGORIZERS);
 	err = NULL;
 	ret = dwarfs_builder_set_categorizers(all->builder, "binary,fits,binary", &err);
 	assert_refused(ret, DWARFS_ERR_INVALID, err,

@@ -38,6 +38,8 @@ static void setters_refuse_nonsense(void **state)
 		DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_builder_set_codec(builder, 99, "null", NULL),
 			 DWARFS_ERR_INVALID);
+	for (int use = DWARFS_CODEC_METADATA; use <= DWARFS_CODEC_HISTORY; use++)
+		assert_true(dwarfs_builder_set_codec(builder, use, "flac", NULL) < 0);
 	assert_int_equal(dwarfs_builder_set_pack_metadata(builder, "all,nothing", NULL),
 			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_builder_set_pack_metadata(builder, "", NULL),

@@ -39,10 +39,29 @@ static void rules_take_what_they_should(void **state)
 	dw_xattr_rules_free(&some);
 }
 
+static void unmatched_brackets_are_refused(void **state)
+{
+	static const char *const wrong[] = { "[",   "user.[", "[a",    "[]",
+					     "[!]", "[^]",    "[a]b[c" };
+	static const char *const right[] = { "]",   "\\[",     "[]]", "[!]a]",
+					     "[a]", "[a]b[c]", "[[]" };
+	struct xattr_rules rules = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(dw_xattr_rules_add(&rules, false, wrong[i], NULL),
+				 DWARFS_ERR_INVALID);
+	assert_int_equal(rules.exclude.count, 0);
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_int_equal(dw_xattr_rules_add(&rules, false, right[i], NULL), 0);
+	dw_xattr_rules_free(&rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_take_what_they_should),
+		cmocka_unit_test(unmatched_brackets_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
