@@ -390,13 +390,14 @@ static const char *type_word(uint32_t mode)
 }
 
 /* A path that is not UTF-8 is also written in hexadecimal, so that nothing is lost. */
-static bool put_path(json_t *object, const char *path)
+static bool put_path(json_t *object, const char *key, const char *key_hex,
+		     const char *path)
 {
 	const size_t bytes = strlen(path);
 	auto_free char *hex = NULL;
 	size_t i;
 
-	if (!put(object, "path", text_value(path)))
+	if (!put(object, key, text_value(path)))
 		return false;
 	if (tool_is_utf8(path, bytes))
 		return true;
@@ -405,7 +406,7 @@ static bool put_path(json_t *object, const char *path)
 		return false;
 	for (i = 0; i < bytes; i++)
 		sprintf(hex + 2 * i, "%02x", (unsigned char)path[i]);
-	return put(object, "path_hex", json_string(hex));
+	return put(object, key_hex, json_string(hex));
 }
 
 static bool put_target(json_t *object, const dwarfs_image *image, const dwarfs_stat *stat)
@@ -416,7 +417,7 @@ static bool put_target(json_t *object, const dwarfs_image *image, const dwarfs_s
 	    dwarfs_link_read(image, dwarfs_stat_inode(stat), target, sizeof(target), NULL,
 			     NULL) < 0)
 		return true;
-	return put(object, "target", text_value(target));
+	return put_path(object, "target", "target_hex", target);
 }
 
 static json_t *entry_value(const dwarfs_image *image, const char *path,
@@ -425,7 +426,7 @@ static json_t *entry_value(const dwarfs_image *image, const char *path,
 	const uint32_t mode = dwarfs_stat_mode(stat);
 	json_t *object = json_object();
 
-	if (object && put_path(object, path) &&
+	if (object && put_path(object, "path", "path_hex", path) &&
 	    put(object, "type", json_string(type_word(mode))) &&
 	    put(object, "inode", number_value(dwarfs_stat_inode(stat).number)) &&
 	    put(object, "mode", number_value(mode)) &&

@@ -444,12 +444,17 @@ class Lists(cli.Case):
     def test_a_list_as_json(self):
         tree, names = self.odd_tree()
         os.symlink("g space", tree + "/z")
+        os.symlink(b"to \xff", tree.encode() + b"/zz")
         image = self.pack(tree=tree)
         for words in (["-lj"], ["-jl"], ["--list", "--json"]):
             info = json.loads(self.expect(run("DWARFSCK", image, *words), 0).out)
             paths = [bytes.fromhex(entry["path_hex"]) if "path_hex" in entry
                      else entry["path"].encode() for entry in info["entries"]]
-            self.assertEqual(sorted(paths), names + [b"z"])
+            self.assertEqual(sorted(paths), names + [b"z", b"zz"])
+            links = {entry["path"]: entry for entry in info["entries"] if "target" in entry}
+            self.assertNotIn("target_hex", links["z"])
+            self.assertEqual(links["zz"]["target"], "to \ufffd")
+            self.assertEqual(bytes.fromhex(links["zz"]["target_hex"]), b"to \xff")
             for entry in info["entries"]:
                 self.assertEqual(entry["type"], "symlink" if "target" in entry else "file")
                 self.assertEqual(entry["size"] > 0, True)
