@@ -180,7 +180,10 @@ static int take_block(uint32_t block, const void *data, size_t bytes,
 
 	if (why) {
 		dump->lost++;
-		return 0; /* it was logged */
+		if (!dump->settings->quiet)
+			tool_log(DWARFS_LOG_WARN, "block %" PRIu32 " is lost: %s", block,
+				 dwarfs_error_message(why));
+		return 0;
 	}
 	snprintf(name, sizeof(name), "block-%08" PRIu32, block);
 	dump->is_failed = write_block(dump->dir, name, data, bytes);
@@ -205,15 +208,20 @@ static int open_dir(const char *path)
 }
 
 /* Always 1: without names something is lost. */
-static int salvage_blocks(dwarfs_context *context, const struct settings *s,
-			  const dwarfs_image_options *options)
+static int salvage_blocks(const struct settings *s, const dwarfs_image_options *options)
 {
+	/* Without a log: the search for sections was logged when the image was opened. */
+	auto_handle(dwarfs_context) *context = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	struct dump dump = { .settings = s, .dir = open_dir(s->salvage) };
 	int ret;
 
 	if (dump.dir < 0)
 		return 1;
+	if (dwarfs_context_new(&context, &err) < 0) {
+		close(dump.dir);
+		return tool_fail(err, NULL);
+	}
 	ret = dwarfs_salvage_blocks(context, s->input, options, take_block, &dump, &err);
 	close(dump.dir);
 	if (ret < 0 && !dump.is_failed)
@@ -244,5 +252,5 @@ int salvage(const struct settings *s)
 	if (ret != DWARFS_ERR_CORRUPT && ret != DWARFS_ERR_CHECKSUM &&
 	    ret != DWARFS_ERR_UNSUPPORTED)
 		return 1;
-	return salvage_blocks(context, s, options);
+	return salvage_blocks(s, options);
 }

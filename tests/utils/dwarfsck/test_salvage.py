@@ -227,7 +227,8 @@ class Truncated(Case):
     def test_blocks_have_the_contents(self):
         source, contents, sections = self.packed()
         end = [part["offset"] for part in sections if part["type"] == "METADATA_V2"][0]
-        self.expect(self.salvage(contents[:end]), 1, "nothing has a name")
+        result = self.expect(self.salvage(contents[:end]), 1, "nothing has a name")
+        self.assertEqual(result.err.count("there is no good section index"), 1, result.err)
         blocks = b""
         for path in sorted(glob.glob(self.path("out", "block-*"))):
             with open(path, "rb") as block:
