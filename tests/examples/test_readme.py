@@ -43,11 +43,12 @@ def main():
         with suite.case("Python: the programs run and read back what they packed"):
             if str(PACKAGE) == "-":
                 raise tap.Skip("the Python package was not built")
-            program = "\n".join(blocks("python"))
-            program += "\nassert text == 'text', text"
-            program += "\nassert [str(path) for path in dwarfs.open('src.dwarfs')] == ['main.log']\n"
-            done = run([sys.executable, "-c", program], cwd=root)
-            assert done.returncode == 0, done.stderr.decode()
+            programs = blocks("python")  # each is complete by itself
+            programs[0] += "\nassert text == 'text', text\n"
+            programs[1] += "\nassert [str(path) for path in dwarfs.open('src.dwarfs')] == ['main.log']\n"
+            for program in programs:
+                done = run([sys.executable, "-c", program], cwd=root)
+                assert done.returncode == 0, done.stderr.decode()
         with suite.case("C: the program compiles without warnings and lists an image"):
             (source,) = blocks("c")
             (root / "list.c").write_text(source)

@@ -118,8 +118,10 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     `output` is a path, which appears whole or not at all; an open descriptor; or an object
     with write(), which gets the image from first byte to last; or None for a dry run, which
     writes nothing. `level` is 0 (fast) to 9
-    (small), 7 by default; the other options override what it chooses. They are those of
-    mkdwarfs(1). `compression`, `order`, `window`, `window_step` and `lookback` may be mappings
+    (small), 7 by default; the other options override what it chooses. They have the meanings of
+    the options of mkdwarfs(1), also where names differ, as `owner` for --set-owner, `time` for
+    --set-time, `window` for --window-size, and `devices` for --with-devices; those that are
+    True by default are turned off by --no-... there. `compression`, `order`, `window`, `window_step` and `lookback` may be mappings
     from the name of a category, or None for all that have no value of their own.
 
     `paths` are the only entries that are included, besides their parent directories; each must
