@@ -6,7 +6,7 @@
                    [--only auto,caller,none,io_uring,squashfs]
 
 TREE is packed into WORK once, by mkdwarfs at level 7 and by mksquashfs with zstd -22 and blocks of
-128 KiB. auto, caller and none are values of the option affinity of dwarfs, with io_uring=off;
+128 KiB. auto, caller and none are values of the option affinity of dwarfs;
 io_uring is its option of that name, which is not measured by default, as the kernel must offer it;
 squashfs is mounted by the kernel. Each process does one of these:
 
@@ -133,7 +133,7 @@ def mount(variant, arguments):
                  arguments.programs,
                  ["-l7"] if kind == "dwarfs" else ["-Xcompression-level", "22"])
     return Fresh(kind, image, arguments.programs,
-                 OPTIONS.get(variant, f"io_uring=off,affinity={variant}"))
+                 OPTIONS.get(variant, f"affinity={variant}"))
 
 
 def measure(arguments, variants, paths):

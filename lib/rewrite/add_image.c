@@ -444,6 +444,8 @@ int dw_import_image(dwarfs_builder *builder, dwarfs_image *image, struct span pr
 		return ret;
 	*source_out = dw_steal(source); /* the assembly's */
 	adopt_options(builder, image);
+	/* Nodes of this image come after those of others; see check_name(). */
+	import.assembly->free_node = DW_NONE;
 	import.first_node = (uint32_t)import.assembly->node_count;
 	/* Entries first: their errors name them. */
 	if ((ret = add_entries(&import, err)) < 0)

@@ -256,8 +256,12 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 					   mounted->agrees_on_io_uring) == 0 &&
 			    guard_mounted(guard) == 0 &&
 			    (background < 0 || fuse_session_exited(session) ||
-			     background_ready(background) == 0))
+			     background_ready(background) == 0)) {
 				code = serve(session, command);
+			} else { /* this ends the threads of io_uring, too */
+				fuse_session_exit(session);
+				(void)fuse_session_loop(session);
+			}
 			fuse_session_unmount(session);
 		} else {
 			code = EXIT_BAD_MOUNT_POINT; /* libfuse said why */

@@ -204,9 +204,9 @@ static const char *const affinity_modes[] = {
 	NULL,
 };
 static const char *const io_uring_modes[] = {
-	[IO_URING_AUTO] = "auto",
-	[IO_URING_ON] = "on",
 	[IO_URING_OFF] = "off",
+	[IO_URING_TRY] = "try",
+	[IO_URING_ON] = "on",
 	NULL,
 };
 static const char *const lock_modes[] = {
@@ -269,8 +269,8 @@ static const struct tool_option mount_options[] = {
 	  "serve on the CPU of the calling process (auto: unless\n"
 	  "there are several at a time)",
 	  0, TOOL_INTO_WORD(affinity, affinity_modes) },
-	{ 0, "-o io_uring", "auto|on|off",
-	  "requests by io_uring (auto: if the kernel offers it)", 0,
+	{ 0, "-o io_uring", "off|try|on",
+	  "receive requests by io_uring; on: or fail (off)", 0,
 	  TOOL_INTO_WORD(io_uring, io_uring_modes) },
 	{ 0, "-o mlock", "none|try|must", "keep the metadata in memory (none)", 0,
 	  TOOL_INTO_WORD(lock, lock_modes) },

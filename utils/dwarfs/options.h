@@ -13,8 +13,8 @@
 enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
 enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
 enum affinity_mode { AFFINITY_AUTO, AFFINITY_CALLER, AFFINITY_NONE };
-/* Requests by io_uring: where the kernel offers it, always, or not. */
-enum io_uring_mode { IO_URING_AUTO, IO_URING_ON, IO_URING_OFF };
+/* Requests by io_uring: not, where it is possible, or as a condition. */
+enum io_uring_mode { IO_URING_OFF, IO_URING_TRY, IO_URING_ON };
 /* Whether the kernel caches files with holes: not, always, or unless holes are large. */
 enum sparse_mode { SPARSE_DROP, SPARSE_KEEP, SPARSE_AUTO };
 

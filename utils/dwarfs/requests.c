@@ -3,6 +3,7 @@
  * dwarfs/requests: what is done for each request of the kernel, whatever its kind: it is
  * counted, its time is taken, and the thread that serves it follows its caller.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -44,6 +45,8 @@ struct request_span request_begin(fuse_req_t req, enum perf_timer timer, uint64_
 	atomic_fetch_add_explicit(&mounted->requests->counts[timer], 1,
 				  memory_order_relaxed);
 	/* Its thread has the affinity of the CPU of the caller, which must not change. */
+	if (is_by_io_uring)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	if (is_by_io_uring)
 		atomic_fetch_add_explicit(&mounted->requests->by_io_uring, 1,
 					  memory_order_relaxed);

@@ -47,7 +47,8 @@ def _text(words: str | Iterable[str]) -> str:
 
 
 # Options with other names than their setters.
-_NAMES = {"codec": "compression", "time_resolution": "time_resolution_ns"}
+_NAMES = {"codec": "compression", "category_codec": "compression", "category_order": "order",
+          "time_resolution": "time_resolution_ns"}
 
 
 def _set(setter: Any, *values: Any) -> None:

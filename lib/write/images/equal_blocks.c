@@ -8,8 +8,8 @@
  *
  * Hashes of sections cover their number, so those of equal blocks differ. Blocks of which all
  * else that is known is equal have their first bytes read, and only if these are equal, all of
- * them, verified. These are compared, unless digests are trusted. One block is in memory at
- * a time.
+ * them, verified and hashed. Those of equal hashes are compared byte by byte, in pieces. One block
+ * is in memory at a time.
  */
 #include <string.h>
 
@@ -26,10 +26,10 @@ struct stored_block {
 	uint32_t image, block;
 	uint64_t room;	  /* bytes stored, at most */
 	uint64_t head;	  /* XXH3-64 of the first ones */
-	uint64_t hash[2]; /* XXH3-128 of all; where is_original */
+	uint64_t hash[2]; /* XXH3-128 of all */
 	uint64_t bytes;	  /* stored */
 	uint32_t compression;
-	bool is_original; /* intact, and others may get its place */
+	bool is_intact;
 };
 
 struct block_matcher {
@@ -37,7 +37,7 @@ struct block_matcher {
 	const struct kept_blocks *kept;
 	struct stored_block *list;
 	size_t count, room;
-	uint8_t *piece; /* PIECE_BYTES */
+	uint8_t *piece; /* 2 * PIECE_BYTES */
 };
 
 static void free_matcher(struct block_matcher *matcher)
@@ -147,92 +147,111 @@ static int read_stored(const struct block_matcher *matcher,
 		       : 0;
 }
 
-/* Whether a block that was read has the same bytes as another one: 1, or 0. */
-static int has_bytes(const struct block_matcher *matcher,
-		     const struct stored_block *other, struct span bytes,
-		     dwarfs_error **err)
+/* Whether two blocks that are intact have the same bytes: 1, or 0. */
+static int have_equal_bytes(const struct block_matcher *matcher,
+			    const struct stored_block *a, const struct stored_block *b,
+			    dwarfs_error **err)
 {
-	for (size_t at = 0; at < bytes.size;) {
-		size_t left = bytes.size - at;
-		size_t size = left < PIECE_BYTES ? left : PIECE_BYTES;
-		int ret = read_stored(matcher, other, matcher->piece, size, at, err);
+	uint8_t *left = matcher->piece, *right = matcher->piece + PIECE_BYTES;
 
-		if (ret < 0)
+	for (uint64_t at = 0; at < a->bytes;) {
+		uint64_t rest = a->bytes - at;
+		size_t size = rest < PIECE_BYTES ? (size_t)rest : PIECE_BYTES;
+		int ret;
+
+		if ((ret = read_stored(matcher, a, left, size, at, err)) < 0 ||
+		    (ret = read_stored(matcher, b, right, size, at, err)) < 0)
 			return ret;
-		if (memcmp(matcher->piece, bytes.data + at, size) != 0)
+		if (memcmp(left, right, size) != 0)
 			return 0;
 		at += size;
 	}
 	return 1;
 }
 
-/* Find a block for the place of one that was read, among those before it in its group: 1, or 0
- * if there is none. */
-static int find_original(const struct block_matcher *matcher,
-			 const struct stored_block *group,
-			 const struct stored_block *block, struct span bytes,
-			 const struct stored_block **original_out, dwarfs_error **err)
+/* Damaged blocks are copied as they are, where that is no error. */
+static int hash_block(const struct block_matcher *matcher, struct stored_block *block,
+		      dwarfs_error **err)
 {
-	for (const struct stored_block *other = group; other < block; other++) {
+	const struct source_image *image = image_of(matcher, block);
+	__attribute__((
+		cleanup(dw_stored_section_free))) struct stored_section section = { 0 };
+	int ret = image->ops->load_block(image->user, block->block, &section, err);
+
+	if (ret < 0)
+		return dw_explain(err, ret, "'%s'", image->name);
+	block->is_intact = !section.is_damaged;
+	block->bytes = section.payload.size;
+	block->compression = section.header.compression;
+	dw_xxh3_128(section.payload.data, section.payload.size, block->hash);
+	return 0;
+}
+
+static int compare_hashes(const struct stored_block *a, const struct stored_block *b)
+{
+	int order = (int)b->is_intact - (int)a->is_intact;
+
+	if (order == 0)
+		order = compare_numbers(a->compression, b->compression);
+	if (order == 0)
+		order = compare_numbers(a->bytes, b->bytes);
+	if (order == 0)
+		order = compare_numbers(a->hash[0], b->hash[0]);
+	return order ? order : compare_numbers(a->hash[1], b->hash[1]);
+}
+
+static int compare_contents(const void *left, const void *right)
+{
+	const struct stored_block *a = left, *b = right;
+	int order = compare_hashes(a, b);
+
+	if (order == 0)
+		order = compare_numbers(a->image, b->image);
+	return order ? order : compare_numbers(a->block, b->block);
+}
+
+/* -- groups ---------------------------------------------------------------------------- */
+
+/* Let the blocks of later images that are equal to the first one of a group share its place. */
+static int share_place(const struct block_matcher *matcher, struct stored_block *group,
+		       size_t count, dwarfs_error **err)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct kept_place *place;
 		int ret;
 
-		if (!other->is_original || other->image == block->image ||
-		    other->compression != block->compression ||
-		    other->bytes != block->bytes || other->hash[0] != block->hash[0] ||
-		    other->hash[1] != block->hash[1])
+		if (group[i].image == group[0].image)
 			continue;
-		ret = matcher->run->options->trust_digests
-			      ? 1
-			      : has_bytes(matcher, other, bytes, err);
-		*original_out = other;
-		if (ret != 0)
+		if ((ret = have_equal_bytes(matcher, &group[0], &group[i], err)) < 0)
+			return ret;
+		if (ret == 0)
+			continue;
+		place = &matcher->kept->places[group[i].image][group[i].block];
+		place->number = DW_NONE;
+		place->image = group[0].image;
+		place->block = group[0].block;
+		if ((ret = dw_progress_tick(&matcher->run->progress, err)) < 0)
 			return ret;
 	}
 	return 0;
 }
 
-/* Damaged blocks are copied as they are, where that is no error. */
-static int match_block(const struct block_matcher *matcher,
-		       const struct stored_block *group, struct stored_block *block,
-		       dwarfs_error **err)
-{
-	const struct source_image *image = image_of(matcher, block);
-	__attribute__((
-		cleanup(dw_stored_section_free))) struct stored_section section = { 0 };
-	const struct stored_block *original = NULL;
-	struct kept_place *place;
-	int ret = image->ops->load_block(image->user, block->block, &section, err);
-
-	if (ret < 0)
-		return dw_explain(err, ret, "'%s'", image->name);
-	if (section.is_damaged)
-		return 0;
-	block->bytes = section.payload.size;
-	block->compression = section.header.compression;
-	dw_xxh3_128(section.payload.data, section.payload.size, block->hash);
-	ret = find_original(matcher, group, block, dw_buffer_span(&section.payload),
-			    &original, err);
-	block->is_original = ret == 0;
-	if (ret <= 0)
-		return ret;
-	place = &matcher->kept->places[block->image][block->block];
-	place->number = DW_NONE;
-	place->image = original->image;
-	place->block = original->block;
-	return 0;
-}
-
-/* -- groups ---------------------------------------------------------------------------- */
-
-/* Of blocks that may be equal, those of an image follow each other. */
+/* Sorted by hash, so that the time does not grow with the square of the number of blocks. */
 static int match_blocks(const struct block_matcher *matcher, struct stored_block *group,
 			size_t count, dwarfs_error **err)
 {
-	for (size_t i = 0; i < count; i++) {
-		int ret;
+	int ret;
 
-		if ((ret = match_block(matcher, group, &group[i], err)) < 0 ||
+	for (size_t i = 0; i < count; i++)
+		if ((ret = hash_block(matcher, &group[i], err)) < 0 ||
 		    (ret = dw_progress_tick(&matcher->run->progress, err)) < 0)
+			return ret;
+	qsort(group, count, sizeof(*group), compare_contents);
+	for (size_t i = 0, end; i < count && group[i].is_intact; i = end) {
+		for (end = i + 1;
+		     end < count && compare_hashes(&group[i], &group[end]) == 0;)
+			end++;
+		if ((ret = share_place(matcher, group + i, end - i, err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -287,7 +306,7 @@ int dw_equal_blocks_find(struct build_run *run, const struct kept_blocks *kept,
 
 	if (run->assembly->image_count < 2)
 		return 0;
-	if (!(matcher.piece = dw_malloc(PIECE_BYTES)))
+	if (!(matcher.piece = dw_malloc(2 * PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	if ((ret = list_all(&matcher, err)) < 0)
 		return ret;

@@ -59,7 +59,7 @@ static uint32_t follow_chain(struct resolver *resolver, uint32_t node, uint32_t 
 		if (record->kind != RECORD_LINK)
 			return assembly->nodes[node].record;
 		*why_out = "it leads to itself";
-		if (resolver->stamps[node] == stamp)
+		if (resolver->stamps[node] != 0)
 			return DW_NONE;
 		resolver->stamps[node] = stamp;
 		*why_out = "its target does not exist";

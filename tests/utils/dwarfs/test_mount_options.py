@@ -160,7 +160,7 @@ with suite.case("contents are right with each option"):
                    "seq_detector=1,cachesize=1m,no_cache_files",
                    "perfmon=fuse+filesystem_v2+inode_reader_v2+block_cache", "verify=lazy",
                    "verify=eager", "no_cache_files", "cache_sparse", "offset=auto",
-                   "affinity=caller", "affinity=none", "io_uring=auto", "io_uring=off", "image_offset=auto", "max_threads=1",
+                   "affinity=caller", "affinity=none", "io_uring=try", "io_uring=off", "image_offset=auto", "max_threads=1",
                    "max_idle_threads=0"):
         with mount.mounted(IMAGE, "-o", option) as path:
             check_all(path)

@@ -24,7 +24,6 @@ try:
 except tap.Skip as why:
     tap.skip_all(str(why))
 CPUS = sorted(os.sched_getaffinity(0))
-DEVICE = "io_uring=off,"  # requests by io_uring are always served on the CPU of their caller
 
 
 def statistics(path):
@@ -86,7 +85,7 @@ IMAGE = pack(place("tree"))
 with suite.case("requests of one process are served on its CPU, also after it has moved"):
     need_two_cpus()
     for mode in ("auto", "caller"):
-        with mount.mounted(IMAGE, "-o", DEVICE + "affinity=" + mode) as path, \
+        with mount.mounted(IMAGE, "-o", "affinity=" + mode) as path, \
                 Caller(path) as caller:
             pid = driver_of(path)
             for cpu in (CPUS[0], CPUS[1], CPUS[0]):
@@ -98,7 +97,7 @@ with suite.case("requests of one process are served on its CPU, also after it ha
 with suite.case("concurrent requests are served on any CPU, unless forced"):
     need_two_cpus()
     for mode, spreads in (("auto", True), ("caller", False)):
-        with mount.mounted(IMAGE, "-o", DEVICE + "affinity=" + mode) as path, \
+        with mount.mounted(IMAGE, "-o", "affinity=" + mode) as path, \
                 Caller(path) as one, Caller(path) as other:
             one.request(CPUS[0])
             other.request(CPUS[1])
@@ -118,7 +117,7 @@ with suite.case("no thread changes its CPUs with affinity=none, or where there i
                              ("affinity=caller", {CPUS[-1]})):
         os.sched_setaffinity(0, allowed)  # what the driver is started with
         try:
-            with mount.mounted(IMAGE, "-o", DEVICE + options) as path:
+            with mount.mounted(IMAGE, "-o", options) as path:
                 os.sched_setaffinity(0, CPUS)
                 with Caller(path) as caller:
                     caller.request(CPUS[0])
@@ -134,7 +133,7 @@ with suite.case("no thread changes its CPUs with affinity=none, or where there i
 
 with suite.case("CPUs that the driver gets later are respected"):
     need_two_cpus()
-    with mount.mounted(IMAGE, "-o", DEVICE + "affinity=auto") as path, Caller(path) as caller:
+    with mount.mounted(IMAGE, "-o", "affinity=auto") as path, Caller(path) as caller:
         pid = driver_of(path)
         caller.request(CPUS[0])
         for _ in range(100):
@@ -145,10 +144,11 @@ with suite.case("CPUs that the driver gets later are respected"):
             caller.request()
         assert all(found == {CPUS[1]} for found in affinities(pid)), affinities(pid)
 
-with suite.case("requests by io_uring: where it is possible, unless it is off"):
-    with mount.mounted(IMAGE, "-o", "io_uring=off") as path:
-        assert statistics(path)["io_uring"] == {"is_used": False, "requests": 0}
-    with mount.mounted(IMAGE) as path, Caller(path) as caller:
+with suite.case("requests by io_uring: if that is demanded, or wanted and possible"):
+    for option in ("", "io_uring=off,"):
+        with mount.mounted(IMAGE, "-o", option + "affinity=auto") as path:
+            assert statistics(path)["io_uring"] == {"is_used": False, "requests": 0}
+    with mount.mounted(IMAGE, "-o", "io_uring=try") as path, Caller(path) as caller:
         caller.request()
         found = statistics(path)
         is_used = found["io_uring"]["is_used"]
