@@ -40,7 +40,8 @@ enum dwarfs_image_use {
  * Hard links, extended attributes, holes, the categories of blocks, history, and sections
  * of types that the library does not know are kept; if several images have one of the same type,
  * the first, with a warning. Times are kept as exactly as the
- * images have them, unless dwarfs_builder_set_time_resolution() was called. Devices and
+ * images have them, in units of the common divisor of their resolutions, unless
+ * dwarfs_builder_set_time_resolution() was called. Devices and
  * other special files are stored, and so are access, change and birth times that an image
  * has. Options that change attributes, and filters, apply as to other items.
  *

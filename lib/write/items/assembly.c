@@ -31,6 +31,21 @@ static const struct record implicit_directory = {
 	.times = NO_TIMES,
 };
 
+/* A root is its own parent. There is room for it. */
+static void add_root(struct assembly *assembly, uint32_t record)
+{
+	const uint32_t number = (uint32_t)assembly->node_count++;
+
+	assembly->nodes[number] = (struct assembly_node){
+		.parent = number,
+		.record = record,
+		.child = DW_NONE,
+		.next = DW_NONE,
+		.previous = DW_NONE,
+		.chain = DW_NONE,
+	};
+}
+
 int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err)
 {
 	DW_AUTO(assembly) struct assembly *assembly = dw_calloc(1, sizeof(*assembly));
@@ -45,21 +60,8 @@ int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err)
 		    0 ||
 	    (ret = dw_grow(&assembly->nodes, &assembly->node_room, 2, err)) < 0)
 		return ret;
-	assembly->nodes[assembly->node_count++] = (struct assembly_node){
-		.record = record,
-		.child = DW_NONE,
-		.next = DW_NONE,
-		.previous = DW_NONE,
-		.chain = DW_NONE,
-	};
-	assembly->nodes[assembly->node_count++] = (struct assembly_node){
-		.parent = DISPLACED_ROOT,
-		.record = DW_NONE,
-		.child = DW_NONE,
-		.next = DW_NONE,
-		.previous = DW_NONE,
-		.chain = DW_NONE,
-	};
+	add_root(assembly, record);
+	add_root(assembly, DW_NONE); /* DISPLACED_ROOT */
 	assembly->records[record].names = 1;
 	*assembly_out = dw_steal(assembly);
 	return 0;

@@ -32,7 +32,7 @@ static bool has_unmatched_bracket(const char *glob)
 			glob++;
 		} else if (*glob == '[') {
 			glob += glob[1] == '!' || glob[1] == '^' ? 2 : 1;
-			/* The first one in brackets stands for itself. */
+			/* A "]" directly after that is one of the characters. */
 			if (!*glob || !(glob = strchr(glob + 1, ']')))
 				return true;
 		}
