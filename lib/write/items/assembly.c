@@ -7,7 +7,6 @@
  * and name; path_stack remembers the directories of the last path. Freed nodes and
  * records are chained for reuse. Opens and reads no file. Used by one thread.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "format/metadata.h"
@@ -16,10 +15,9 @@
 #include "write/items/assembly.h"
 #include "write/items/item.h"
 
-#define IMPLICIT_MODE  (DW_S_IFDIR | 0755)
-#define MAX_RECORDS    (UINT32_MAX - 1)
-#define FIRST_ROOM     256 /* buckets; a power of two */
-#define NAME_MAX_BYTES 255
+#define IMPLICIT_MODE (DW_S_IFDIR | 0755)
+#define MAX_RECORDS   (UINT32_MAX - 1)
+#define FIRST_ROOM    256 /* buckets; a power of two */
 
 /* -- create and free ----------------------------------------------------------------- */
 
@@ -425,9 +423,9 @@ int dw_assembly_enter(struct assembly *assembly, uint32_t parent, struct span na
 	return ret;
 }
 
-/* Find or create the parents of a path; also give its last name. */
-static int make_parents(struct assembly *assembly, struct span path, uint32_t *parent_out,
-			struct span *name_out, dwarfs_error **err)
+int dw_assembly_make_parents(struct assembly *assembly, struct span path,
+			     uint32_t *parent_out, struct span *name_out,
+			     dwarfs_error **err)
 {
 	size_t steps = dw_path_stack_common(&assembly->last_path, path), from;
 	uint32_t parent = dw_assembly_start(assembly, path, &from);
@@ -468,135 +466,6 @@ void dw_assembly_replace_record(struct assembly *assembly, uint32_t node, uint32
 	}
 	dw_assembly_set_record(assembly, node, record);
 	assembly->records[record].names--;
-}
-
-/* -- conflicts ----------------------------------------------------------------------- */
-
-/* Whether a node is of an earlier layer, and one of both is not a directory. */
-static bool is_conflict(const struct assembly *assembly, uint32_t node, uint32_t record)
-{
-	return assembly->on_conflict != DWARFS_CONFLICT_LAST &&
-	       assembly->nodes[node].layer != assembly->layer &&
-	       !dw_assembly_keeps_children(assembly, node, record);
-}
-
-/* Whether a directory keeps the attributes that an earlier input gave it. */
-static bool keeps_attributes(const struct assembly *assembly, uint32_t node,
-			     uint32_t record)
-{
-	const struct record *first = &assembly->records[assembly->nodes[node].record];
-
-	return assembly->on_conflict == DWARFS_CONFLICT_FIRST && !first->is_implicit &&
-	       first->layer != assembly->layer &&
-	       dw_assembly_keeps_children(assembly, node, record);
-}
-
-static void drop_if_unused(struct assembly *assembly, uint32_t record)
-{
-	if (assembly->records[record].names == 0)
-		dw_assembly_drop_record(assembly, record);
-}
-
-/* The record stays until the layer ends, as later hard links may refer to it. */
-static int leave_out(struct assembly *assembly, struct span path, uint32_t record,
-		     uint32_t *node_out, dwarfs_error **err)
-{
-	int ret = dw_assembly_displace(assembly, path, record, err);
-
-	if (ret < 0)
-		return ret;
-	drop_if_unused(assembly, record);
-	*node_out = DW_NONE;
-	return 0;
-}
-
-static int fail_conflict(struct span path, dwarfs_error **err)
-{
-	return dw_fail(err, DWARFS_ERR_EXISTS, "'%.*s' is in more than one input",
-		       (int)path.size, (const char *)path.data);
-}
-
-/* Put a record beside the node that has its name, with a number. */
-static int put_renamed(struct assembly *assembly, struct span path, uint32_t parent,
-		       struct span name, uint32_t record, uint32_t *node_out,
-		       dwarfs_error **err)
-{
-	char text[NAME_MAX_BYTES + 16];
-	uint32_t layer;
-	int ret;
-
-	if (name.size == 0 || (assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
-		return fail_conflict(path, err);
-	layer = assembly->nodes[dw_assembly_child(assembly, parent, name)].layer;
-	for (uint32_t number = 2; number < MAX_RECORDS; number++) {
-		int bytes = snprintf(text, sizeof(text), "%.*s.%" PRIu32, (int)name.size,
-				     (const char *)name.data, number);
-		struct span other = { (const uint8_t *)text, (size_t)bytes };
-
-		if (bytes > NAME_MAX_BYTES)
-			return dw_fail(
-				err, DWARFS_ERR_EXISTS,
-				"'%.*s' is in more than one input, and its name is "
-				"too long for a number after it",
-				(int)path.size, (const char *)path.data);
-		if (dw_assembly_child(assembly, parent, other) != DW_NONE)
-			continue;
-		if ((ret = dw_assembly_displace(assembly, path, record, err)) < 0 ||
-		    (ret = dw_assembly_add_node(assembly, parent, other, record, node_out,
-						err)) < 0)
-			return ret;
-		/* An entry of this input that has that name must not replace it. */
-		assembly->nodes[*node_out].layer = layer;
-		return 0;
-	}
-	return fail_conflict(path, err);
-}
-
-static int settle_conflict(struct assembly *assembly, struct span path, uint32_t parent,
-			   struct span name, uint32_t record, uint32_t *node_out,
-			   dwarfs_error **err)
-{
-	if (assembly->on_conflict == DWARFS_CONFLICT_ERROR)
-		return fail_conflict(path, err);
-	if (assembly->on_conflict == DWARFS_CONFLICT_RENAME)
-		return put_renamed(assembly, path, parent, name, record, node_out, err);
-	return leave_out(assembly, path, record, node_out, err);
-}
-
-int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
-		    uint32_t *node_out, dwarfs_error **err)
-{
-	auto_error dwarfs_error *why = NULL;
-	uint32_t parent, node = 0;
-	struct span name;
-	int ret = make_parents(assembly, path, &parent, &name, &why);
-
-	if (ret == DWARFS_ERR_NOT_DIR && assembly->layer > 0 &&
-	    assembly->on_conflict == DWARFS_CONFLICT_FIRST)
-		return leave_out(assembly, path, record, node_out, err);
-	if (ret < 0)
-		return dw_error_copy(err, ret, why);
-	if (name.size > 0)
-		node = dw_assembly_child(assembly, parent, name);
-	if (node != DW_NONE && is_conflict(assembly, node, record))
-		return settle_conflict(assembly, path, parent, name, record, node_out,
-				       err);
-	*node_out = node;
-	if (node != DW_NONE && keeps_attributes(assembly, node, record)) {
-		drop_if_unused(assembly, record);
-		assembly->nodes[node].layer = assembly->layer;
-		return 0;
-	}
-	if (node == DW_NONE) {
-		ret = dw_assembly_add_node(assembly, parent, name, record, node_out, err);
-		if (ret < 0)
-			return ret;
-	} else {
-		dw_assembly_replace_record(assembly, node, record);
-		assembly->nodes[node].layer = assembly->layer;
-	}
-	dw_assembly_replace_displaced(assembly, path, record);
-	return 0;
 }
 
 uint64_t dw_assembly_bytes(const struct assembly *assembly)

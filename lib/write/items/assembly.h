@@ -173,15 +173,11 @@ uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
 uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
 			   struct span name);
 
-/*
- * Put a record at a path and create missing parents. An entry at the path is replaced
- * with all below it, unless both are directories: then only the attributes are. NOT_DIR
- * if a parent is not a directory. Takes ownership of the record, except on failure.
- * Conflicts with earlier layers are settled by on_conflict: the node has another name then,
- * or is DW_NONE if the record was left out.
- */
-int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
-		    uint32_t *node_out, dwarfs_error **err);
+/* Find or create the parents of a path; also give its last name, empty for the root. NOT_DIR if
+ * one of them is not a directory. */
+int dw_assembly_make_parents(struct assembly *assembly, struct span path,
+			     uint32_t *parent_out, struct span *name_out,
+			     dwarfs_error **err);
 
 /* Give a node another record; remove the entries below it, unless both are directories. */
 void dw_assembly_replace_record(struct assembly *assembly, uint32_t node,
@@ -225,6 +221,18 @@ int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, voi
 /* End the current layer: links that have a target get the record of it, if it may be a
  * displaced entry; these are dropped (late_links.c). */
 int dw_assembly_end_layer(struct assembly *assembly, dwarfs_error **err);
+
+/* -- conflicts, in conflicts.c -------------------------------------------------------- */
+
+/*
+ * Put a record at a path and create missing parents. An entry at the path is replaced
+ * with all below it, unless both are directories: then only the attributes are. NOT_DIR
+ * if a parent is not a directory. Takes ownership of the record, except on failure.
+ * Conflicts with earlier layers are settled by on_conflict: the node has another name then,
+ * or is DW_NONE if the record was left out.
+ */
+int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
+		    uint32_t *node_out, dwarfs_error **err);
 
 /* -- displaced entries, in displaced_entries.c ---------------------------------------- */
 
