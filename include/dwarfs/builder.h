@@ -551,7 +551,8 @@ DWARFS_API int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *
 /**
  * Set the criteria of the categorizer "incompressible".
  *
- * It tests contents with a fast compressor, large contents by samples. Contents of less than
+ * It tests contents with a fast compressor and by the entropy of their bytes, large contents by
+ * samples; the smaller of both sizes counts. Contents of less than
  * 4 KiB must also have a random-looking distribution of bytes, because short texts that do not
  * compress alone do compress together with others.
  *

@@ -2,13 +2,16 @@
 /*
  * write/categorize/incompressible: data that a good compressor would not make smaller.
  *
- * Compresses with a fast codec. Compressible data is recognized after the first pieces;
- * of large data that does not shrink, samples decide. Codecs and buffers (struct probe)
+ * Compresses with a fast codec. Such a codec does not encode literals by their frequency, as
+ * stronger ones do, so the entropy of the bytes counts, too: base64 and the numbers of a
+ * neural network have no repeats, but shrink. Compressible data is recognized after the first
+ * pieces; of large data that does not shrink, samples decide. Codecs and buffers (struct probe)
  * are taken from a free list with a lock, one for each worker that needs one.
  */
 #include <pthread.h>
 #include <string.h>
 
+#include "base/entropy.h"
 #include "write/categorize/ops.h"
 
 /*
@@ -22,6 +25,12 @@
 #define PIECE_ALIGNMENT	  UINT64_C(4096)
 
 #define FIRST_BYTES ((uint64_t)32 << 10) /* tested first */
+
+/* The size of a table of code lengths, and what the entropy of random bytes is below their
+ * number as not all values are equally frequent by chance; for the bytes of one table. */
+#define TABLE_BYTES  160
+#define CODED_BYTES  ((uint64_t)128 << 10)
+#define ENOUGH_SAVED 8 /* part of a piece: its entropy does not matter */
 
 /* Files too short for a fast compressor to shrink. */
 #define SHORT_BYTES 4096
@@ -190,10 +199,20 @@ static int load_piece(struct probe *probe, const struct category_file *file,
 	return 0;
 }
 
+/* What a code that depends on the frequency of bytes saves. */
+static uint64_t saved_by_frequency(struct span piece)
+{
+	uint64_t tables = (piece.size + CODED_BYTES - 1) / CODED_BYTES;
+	uint64_t coded = dw_entropy_bytes(piece) + tables * TABLE_BYTES;
+
+	return coded < piece.size ? piece.size - coded : 0;
+}
+
 /* Add the bytes that compressing a piece saves to *saved. */
 static int try_piece(struct probe *probe, const struct category_file *file,
 		     uint64_t start, uint64_t size, uint64_t *saved, dwarfs_error **err)
 {
+	uint64_t by_codec, by_frequency = 0;
 	struct span piece;
 	uint32_t id;
 	int ret;
@@ -203,8 +222,10 @@ static int try_piece(struct probe *probe, const struct category_file *file,
 	probe->out.size = 0;
 	if ((ret = dw_codec_pack(probe->codec, piece, &probe->out, &id, err)) < 0)
 		return ret;
-	if (id != CODEC_NONE)
-		*saved += piece.size - probe->out.size;
+	by_codec = id == CODEC_NONE ? 0 : piece.size - probe->out.size;
+	if (by_codec < piece.size / ENOUGH_SAVED)
+		by_frequency = saved_by_frequency(piece);
+	*saved += by_codec > by_frequency ? by_codec : by_frequency;
 	return 0;
 }
 

@@ -126,6 +126,26 @@ static void the_ratio_decides(void **state)
 	}
 }
 
+/* Letters at random have no repeats, but are coded in fewer bits. */
+static void few_different_bytes_shrink(void **state)
+{
+	static const size_t sizes[] = { 4096, 40 * KIB, MIB, 3 * MIB };
+	struct categorized *all = with_probes(state);
+	char expected[64];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		auto_free uint8_t *data = noise(sizes[i]);
+
+		snprintf(expected, sizeof(expected), "incompressible %zu", sizes[i]);
+		for (size_t at = 0; at < sizes[i]; at++)
+			data[at] = (uint8_t)('0' + data[at] % 64);
+		set(all, 256, MIB, 0.99, false);
+		assert_string_equal(categorize(all, data, sizes[i]), "");
+		set(all, 256, MIB, 0.7, false); /* six bits of eight are more */
+		assert_string_equal(categorize(all, data, sizes[i]), expected);
+	}
+}
+
 static void fragments_are_runs_of_blocks(void **state)
 {
 	struct categorized *all = with_probes(state);
@@ -213,6 +233,7 @@ int main(void)
 		TEST(small_files_are_not_looked_at),
 		TEST(short_texts_are_not_random),
 		TEST(the_ratio_decides),
+		TEST(few_different_bytes_shrink),
 		TEST(fragments_are_runs_of_blocks),
 		TEST(a_file_may_end_before_its_size),
 		TEST(what_cannot_be_read_is_an_error),
