@@ -20,7 +20,7 @@
 #include "write/order/auto/trial.h"
 
 #define FILES	   48
-#define FILE_BYTES 20000
+#define FILE_BYTES 12000
 #define LETTERS	   12
 
 /* A file of random letters of an alphabet. */
@@ -251,7 +251,7 @@ static void new_bytes_are_not_tried_with_a_medium_codec(void **state)
 
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
-	for (unsigned f = 0; f < 220; f++) {
+	for (unsigned f = 0; f < 360; f++) {
 		snprintf(name, sizeof(name), "file%03u", f);
 		put_letters_of(place, name, f % 4, 1 + f);
 	}
