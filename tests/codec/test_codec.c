@@ -125,7 +125,7 @@ static void all_zstd_levels_work(void **state)
 /* The same bytes for any earlier input of the object, and any capacity of out. */
 static void packing_is_deterministic(void **state)
 {
-	const size_t size = is_under_valgrind() ? 10000 : 100000;
+	const size_t size = is_under_valgrind() ? 10000 : 75000;
 	auto_free uint8_t *data = exactly(size);
 	auto_free uint8_t *other = exactly(size);
 	struct span in = { data, size - size / 8 }, before = { other, size };
