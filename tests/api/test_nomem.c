@@ -279,7 +279,7 @@ static int read_twice(const void **data_out, size_t *bytes_out, uint64_t *offset
 static int add_contents(dwarfs_builder *builder, const struct fixture *fixture,
 			dwarfs_item *item, dwarfs_error **err)
 {
-	static uint8_t much[600000];
+	static uint8_t much[200000];
 	int left = 2, ret;
 
 	memset(much, 'm', sizeof(much));
