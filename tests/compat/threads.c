@@ -19,10 +19,8 @@
 
 #define THREADS 6
 #define PIECE	70000u
-#define BYTES_MAX                                                                        \
-	(8u                                                                              \
-	 << 20) /* of each file: enough to cross blocks, little of a hole             \
-		    */
+/* Of each file: enough to cross blocks, little of a hole. */
+#define BYTES_MAX (2u << 20)
 
 struct reader {
 	const dwarfs_image *image;

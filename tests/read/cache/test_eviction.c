@@ -8,8 +8,8 @@
 
 #include "read/cache/world.h"
 
-#define LARGE_BYTES (4u << 20)
-#define LARGE_STEP  (32u << 10)
+#define LARGE_BYTES (2u << 20)
+#define LARGE_STEP  (16u << 10)
 
 static void walk(const struct world *world, const dwarfs_image *image,
 		 struct walker *walkers, uint32_t count)
@@ -159,7 +159,7 @@ static void too_many_readers(void **state)
 
 /* -- extents that are not read again ------------------------------------------------- */
 
-#define HOT_BYTES (128u << 10)
+#define HOT_BYTES (64u << 10)
 #define HOT	  4u
 
 static uint64_t read_hot(const struct world *world, const dwarfs_image *image,
