@@ -754,7 +754,7 @@ static void run_all(double seconds, int count)
 int main(int argc, char **argv)
 {
 	const char *wanted = argc > 1 ? argv[1] : getenv("DWARFS_STRESS_SECONDS");
-	double seconds = wanted ? strtod(wanted, NULL) : 3;
+	double seconds = wanted ? strtod(wanted, NULL) : 2;
 	int threads = argc > 2 ? atoi(argv[2]) : 64;
 
 	make_tree();
