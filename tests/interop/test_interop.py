@@ -42,7 +42,7 @@ VARIANTS.update({
     "plain names": ["-l", "1", "--pack-metadata", "plain"],
     "no index, no history": ["-l", "1", "--no-section-index", "--no-history"],
     "lz4": ["-C", "lz4"],
-    "lzma": ["-C", "lzma:level=3"],
+    "lzma": ["-C", "lzma:level=2"],
     "lzma in parts": ["-C", "lzma:level=1:block_size=16"],
     "lzma in parts, no check": ["-C", "lzma:level=1:block_size=16:check=none"],
     "zstd metadata": ["-l", "1", "--metadata-compression", "zstd:level=3"],

@@ -54,7 +54,7 @@ class Rich:
 
     def copies(self):
         rng = self.rng
-        base = tree.text(rng, 90000)
+        base = tree.text(rng, 70000)
         noise = rng.randbytes(40000)
         self.file("copies/base", base)
         self.file("copies/same", base)
@@ -77,17 +77,17 @@ class Rich:
 
     def runs(self):
         for byte in (b"\0", b"G", b"\xff"):
-            for size in (1, 4096, 70001, 300000):
+            for size in (1, 4096, 70001, 200000):
                 self.file(f"runs/{byte[0]:02x} {size}", byte * size)
         for pair in (b"ab", b"\0\xff", b"GT"):
-            self.file(f"runs/pair {pair.hex()}", pair * 60000)
+            self.file(f"runs/pair {pair.hex()}", pair * 40000)
         self.file("runs/zeros in text", tree.text(self.rng, 5000) + bytes(100000) +
                   tree.text(self.rng, 5000))
         for period in (3, 61, 509, 4093, 65537):
             part = self.rng.randbytes(period)
-            self.file(f"periods/{period}", part * (200000 // period + 2))
-        self.file("dna/a", _dna(self.rng, 120000))
-        self.file("dna/b", _dna(self.rng, 60000))
+            self.file(f"periods/{period}", part * (140000 // period + 2))
+        self.file("dna/a", _dna(self.rng, 80000))
+        self.file("dna/b", _dna(self.rng, 40000))
 
     def sizes(self):
         for name in ("", " too", " three"):

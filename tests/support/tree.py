@@ -91,12 +91,12 @@ class Tree:
         self.file("files/one byte", b"x")
         self.file("files/text", text(self.rng, 100000))
         self.file("files/large text", text(self.rng, 300000))
-        noise = self.rng.randbytes((1 << 20) + 1)
-        self.file("files/random", self.rng.randbytes(300000))
+        noise = self.rng.randbytes((1 << 18) + 1)
+        self.file("files/random", self.rng.randbytes(100000))
         self.file("files/zeros written", bytes(300000))
         self.file("files/ones", b"\xff" * 70000)
         self.file("files/two-byte run", b"ab" * 50000)
-        for exponent in (10, 12, 16, 20):
+        for exponent in (10, 12, 16, 18):
             for delta in (-1, 0, 1):
                 size = (1 << exponent) + delta
                 self.file(f"files/size {size}", noise[:size])
