@@ -19,7 +19,7 @@ GENERATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", 
                         "generate.py")
 FIXED = ["path", "similarity", "nilsimsa"]
 CODECS = ("zstd:level=3", "zstd:level=9", "zstd:level=22")
-SLACK = 4096
+SLACK = 2048
 
 TEXTS = []  # the folder of releases that Set.texts() copies from
 
@@ -47,7 +47,7 @@ class Set(cli.Case):
         return os.path.getsize(image)
 
     def texts(self):
-        """A quarter of the releases, with a twelfth of their declarations."""
+        """A quarter of the releases, with a twentieth of their declarations."""
         if not TEXTS:
             TEXTS.append(tempfile.mkdtemp(prefix="dwarfs-predictions-"))
             atexit.register(shutil.rmtree, TEXTS[0], ignore_errors=True)
@@ -58,12 +58,12 @@ class Set(cli.Case):
                     shutil.rmtree(os.path.join(TEXTS[0], release))
         shutil.copytree(TEXTS[0], self.path("tree"), ignore=lambda folder, names: [
             name for name in names
-            if int((re.search(r"(\d+)\.d\.ts$", name) or (0, 0))[1]) % 12])
+            if int((re.search(r"(\d+)\.d\.ts$", name) or (0, 0))[1]) % 20])
 
     def programs(self):
         rng = random.Random(3)
         for name in ("alpha", "beta", "gamma", "delta"):
-            for release, data in enumerate(programs(rng, 3, 90000)):
+            for release, data in enumerate(programs(rng, 3, 40000)):
                 self.write(f"tree/{release}.0/lib/{name}.so", data)
                 self.write(f"tree/{release}.0/doc/{name}.txt", b"%s %d\n" % (
                     name.encode(), release))
@@ -73,18 +73,18 @@ class Set(cli.Case):
         rng = random.Random(4)
         words = [bytes(rng.choices(b"abcdefghijklmnop", k=rng.randrange(2, 9)))
                  for _ in range(3000)]
-        for number in range(24):
+        for number in range(12):
             lines = [b" ".join(rng.choices(words, k=9)) for _ in range(120)]
             for release in range(3):
                 for _ in range(6):
                     lines[rng.randrange(len(lines))] = b" ".join(rng.choices(words, k=9))
                 self.write(f"tree/v{release}/src/f{number}.c", b"\n".join(lines))
         for number in range(3):
-            self.write(f"tree/photos/{number}.jpg", rng.randbytes(60000))
+            self.write(f"tree/photos/{number}.jpg", rng.randbytes(30000))
         for day in range(4):
             self.write(f"tree/log/{day}.csv", b"".join(
                 b"2026-11-%02d,%d,%s,%d\n" % (day + 1, i * 37, words[i % 61], rng.randrange(999))
-                for i in range(4000)))
+                for i in range(1800)))
 
 
 class Orders(Set):
@@ -97,7 +97,7 @@ class Orders(Set):
     def compare_levels(self, fifth="-l5"):
         """Level 5 with its blocks, or level 7, which decides as 5 does: each for some of the
         sets."""
-        for words in (["-l3", "-S17"], [fifth, "-S18"], ["-l9", "-S18"]):
+        for words in (["-l3", "-S17"], [fifth, "-S17"], ["-l9", "-S17"]):
             self.compare(*words)
 
     def test_texts(self):
@@ -107,7 +107,7 @@ class Orders(Set):
     def test_programs(self):
         self.programs()
         self.compare_levels("-l7")
-        self.assertLess(self.size("-l5", "-S19"), 0.8 * self.size("-l5", "-S19", "--order=path"))
+        self.assertLess(self.size("-l5", "-S18"), 0.8 * self.size("-l5", "-S18", "--order=path"))
 
     def test_mixture(self):
         self.mixture()
