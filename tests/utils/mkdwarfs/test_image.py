@@ -406,11 +406,13 @@ class Merge(Images):
             self.assertEqual(run("DWARFSCK", "--cat", name, both).raw, bytes(size))
 
     def test_files_of_the_test_data(self):
-        """Two images of other writers, and then one of them again."""
+        """Any two images of other writers, and then one of them again; each comes first and second."""
         names = ("catdata.dwarfs", "compat-v0.2.0.dwarfs", "compat-v0.5.6.dwarfs",
                  "v0.15.3/default.dwarfs", "v0.15.3/hollow.dwarfs", "v0.15.3/categorize.dwarfs")
         paths = [tap.data("images", name) for name in names]
-        for first, second in itertools.permutations(paths, 2):
+        pairs = [(paths[number], paths[number - step]) for step in (1, 2, 3)
+                 for number in range(3 if step == 3 else 6)]
+        for first, second in pairs:
             if absent.can_read(first) and absent.can_read(second):
                 both = self.make("both", [first, second])
                 again = self.make("again", [both, second])

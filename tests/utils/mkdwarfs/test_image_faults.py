@@ -21,9 +21,9 @@ class Faults(rewritten.Case):
         super().setUp()
         faults_of.environment(self.dir)
         rng = random.Random(3)
-        for number in range(6):
-            self.write(f"tree/{number}", rng.randbytes(3000 + number))
         for number in range(4):
+            self.write(f"tree/{number}", rng.randbytes(3000 + number))
+        for number in range(2):
             self.write(f"more/{number} more", rng.randbytes(3000 + number))
         self.old = read(self.make("old", [self.path("tree")], "-S12"))
         self.intact(self.path("old"))

@@ -294,7 +294,7 @@ class Refused(rewritten.Case):
                               ([sparse], ["-F", "- *.x"]), ([sparse], ["--max-unused=0"]),
                               ([more], ["--base", sparse])):
             self.refuse(inputs, "--no-sparse-files", *words, says="cannot disable sparse files")
-        new = self.make("new", [sparse], "--no-sparse-files", "--repack")
+        new = self.make("new", [self.make("holes", [more])], "--no-sparse-files", "--repack")
         self.assertNotIn("sparsefiles", self.info(new)["features"])
         self.make("new", [whole, more], "--no-sparse-files")
 
