@@ -76,13 +76,13 @@ class Memory(rewritten.Case):
     def test_comparing(self):
         """Readers that compare files with those of an image, each with another block."""
         for number in range(6):
-            noise = random.Random(number).randbytes(17 * MIB)
+            noise = random.Random(number).randbytes(9 * MIB)
             self.write(f"equal/{number}", noise.translate(bytes(range(32)) * 8))
-        for codec, limit in (("zstd:level=1", 110), ("zstd:level=1", 160),
-                             ("brotli:quality=1:lgwin=24", 110)):
+        for codec, limit in (("zstd:level=1", 60), ("zstd:level=1", 85),
+                             ("brotli:quality=1:lgwin=23", 60)):
             if codec.partition(":")[0] in absent.ABSENT:
                 continue
-            image = self.make("equal.dwarfs", [self.path("equal")], "-S24", "-C", codec, "-W0")
+            image = self.make("equal.dwarfs", [self.path("equal")], "-S23", "-C", codec, "-W0")
             peak = self.peak("-i", image, "-i", self.path("equal"), "-o", self.path("both"),
                              "--on-conflict=rename", "-N8", "-L", f"{limit}m")
             self.assertLessEqual(peak, limit * MIB, codec)
