@@ -89,9 +89,9 @@ class Options(Codecs):
         super().setUp()
         rng = random.Random(6)
         words = [rng.randbytes(5).hex().encode() for _ in range(300)]
-        self.write("tree/text", b" ".join(rng.choice(words) for _ in range(15000)))
+        self.write("tree/text", b" ".join(rng.choice(words) for _ in range(8000)))
         with open(PROGRAM, "rb") as program:
-            self.write("tree/program", program.read()[:150000])
+            self.write("tree/program", program.read()[:100000])
         self.write("tree/zeros", bytes(3000) + b"x")
 
     def test_each_as_written(self):

@@ -519,25 +519,25 @@ class Image(cli.Case):
         self.assertEqual(codec_of_metadata(self.path("many"))[0], "NONE")
         self.assertEqual(codec_of_metadata(self.path("many"), "--metadata-compression=zstd")[0],
                          "ZSTD")
+        # Each block is the same noise, and is stored.
+        fast = ("--pack-metadata=none", "-W0", "-S20", "--file-hash=none", "--order=path")
+        noise = tap.random_bytes(1 << 20)
         os.mkdir(self.path("middle"))  # 1 to 8 MiB
         for number in range(400):
             os.symlink(f"{number:05}" + "long" * 950, self.path("middle", str(number)))
-        self.write("middle/noise", tap.random_bytes(20 << 20))
-        codec, size = codec_of_metadata(self.path("middle"), "--pack-metadata=none")
+        self.write("middle/noise", 20 * noise)
+        codec, size = codec_of_metadata(self.path("middle"), *fast)
         self.assertTrue(1 << 20 < size < 8 << 20)
         self.assertEqual(codec, "ZSTD")
-        self.write("middle/more", tap.random_bytes(60 << 20))  # less than one part in 50
-        self.assertEqual(codec_of_metadata(self.path("middle"), "--pack-metadata=none")[0],
-                         "NONE")
+        self.write("middle/more", 60 * noise)  # less than one part in 50
+        self.assertEqual(codec_of_metadata(self.path("middle"), *fast)[0], "NONE")
         os.mkdir(self.path("long"))  # more than 8 MiB, and nearly all of the image
         for number in range(2300):
             os.symlink(f"{number:05}" + "long" * 950, self.path("long", str(number)))
         codec, size = codec_of_metadata(self.path("long"), "--pack-metadata=none")
         self.assertEqual(codec, "ZSTD")
-        # Now one part in 20 to 50: each block is the same noise, and is stored.
-        self.write("long/noise", 190 * tap.random_bytes(1 << 20))
-        codec, size = codec_of_metadata(self.path("long"), "--pack-metadata=none", "-W0", "-S20",
-                                        "--file-hash=none", "--order=path")
+        self.write("long/noise", 190 * noise)  # now one part in 20 to 50
+        codec, size = codec_of_metadata(self.path("long"), *fast)
         self.assertGreater(size, 8 << 20)
         self.assertEqual(codec, "NONE")
 
