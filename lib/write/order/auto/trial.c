@@ -16,12 +16,14 @@
  * image.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/context.h"
 #include "codec/encode/encode.h"
 #include "write/budget/budget.h"
 #include "write/metadata/metadata_codec.h"
 #include "write/order/auto/chunk_cost.h"
+#include "write/order/auto/inode_cost.h"
 #include "write/order/auto/trial.h"
 #include "write/pack/compress.h"
 #include "write/segment/segment.h"
@@ -41,6 +43,20 @@
 /* What else an entry takes of metadata that is not compressed, about. */
 #define BYTES_OF_ENTRY 10
 
+/* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are
+ * kept, are not known here. It is the same for all candidates of a trial. */
+enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
+
+/* What candidates have in common. */
+struct trial {
+	const struct order_input *input;
+	struct codec_spec codec;
+	const uint32_t *by_path; /* their fragments */
+	size_t count;
+	enum chunk_storage storage;
+};
+
+/* The packing of a candidate. */
 struct trial_run {
 	const struct order_input *input;
 	struct build_run run;
@@ -171,10 +187,6 @@ static int segment(struct trial_run *trial, const uint32_t *numbers, size_t coun
 	return dw_compressor_finish(compressor, err);
 }
 
-/* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are
- * kept, are not known here. It is the same for all candidates of a trial. */
-enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
-
 static enum chunk_storage chunk_storage(const struct trial_run *trial,
 					uint64_t chunk_bytes)
 {
@@ -187,23 +199,31 @@ static enum chunk_storage chunk_storage(const struct trial_run *trial,
 		       : CHUNKS_PACKED;
 }
 
-static int cost_of_chunks(const struct trial_run *trial, const struct codec_spec *codec,
-			  enum chunk_storage *storage, uint64_t *bytes_out,
-			  dwarfs_error **err)
+/* What differs between candidates in the metadata: chunks and, if it is compressed, inode numbers. */
+static int cost_of_metadata(struct trial *trial, const struct trial_run *run,
+			    const uint32_t *numbers, uint64_t *bytes_out,
+			    dwarfs_error **err)
 {
-	uint64_t block_bytes = trial->input->block_bytes;
+	uint64_t block_bytes = run->input->block_bytes, numbers_bytes;
 	struct chunk_bits bits;
+	int ret;
 
-	dw_chunk_bits(&trial->chunks, &bits);
-	*bytes_out = dw_chunks_bytes(&trial->chunks, &bits);
-	if (*storage == CHUNKS_UNDECIDED)
-		*storage = chunk_storage(trial, *bytes_out);
-	if (*storage == CHUNKS_STORED)
+	dw_chunk_bits(&run->chunks, &bits);
+	*bytes_out = dw_chunks_bytes(&run->chunks, &bits);
+	if (trial->storage == CHUNKS_UNDECIDED)
+		trial->storage = chunk_storage(run, *bytes_out);
+	if (trial->storage == CHUNKS_STORED)
 		return 0;
-	return dw_chunks_packed_bytes(
-		&trial->chunks, &bits, codec,
-		block_bytes < CHUNK_PIECE_BYTES ? (size_t)block_bytes : CHUNK_PIECE_BYTES,
-		bytes_out, err);
+	if ((ret = dw_chunks_packed_bytes(&run->chunks, &bits, &trial->codec,
+					  block_bytes < CHUNK_PIECE_BYTES
+						  ? (size_t)block_bytes
+						  : CHUNK_PIECE_BYTES,
+					  bytes_out, err)) < 0 ||
+	    (ret = dw_inode_numbers_bytes(run->input->contents, trial->by_path, numbers,
+					  trial->count, &numbers_bytes, err)) < 0)
+		return ret;
+	*bytes_out += numbers_bytes;
+	return 0;
 }
 
 /* Make contents as they were: no block of any stream is written before all are ordered. Returns
@@ -225,28 +245,40 @@ static bool reset_contents(const struct order_input *input, const uint32_t *numb
 	return are_complete;
 }
 
-/* The size of the blocks and chunks in an order; UINT64_MAX if a file has changed. */
-static int pack_in_order(const struct order_input *input, const struct codec_spec *codec,
-			 const uint32_t *numbers, size_t count,
-			 enum chunk_storage *storage, uint64_t *bytes_out,
-			 dwarfs_error **err)
+/* The size of the blocks, chunks and inode numbers in an order; UINT64_MAX if a file has changed. */
+static int pack_in_order(struct trial *trial, const uint32_t *numbers,
+			 uint64_t *bytes_out, dwarfs_error **err)
 {
+	const struct order_input *input = trial->input;
 	const struct contents *contents = input->contents;
 	uint32_t stream = contents->fragments[numbers[0]].stream;
-	__attribute__((cleanup(free_trial_run))) struct trial_run trial = {
+	__attribute__((cleanup(free_trial_run))) struct trial_run run = {
 		.input = input,
 	};
-	uint64_t chunk_bytes = 0;
-	int ret = init_trial_run(&trial, codec, contents->streams.list[stream].category,
-				 err);
+	uint64_t metadata_bytes = 0;
+	int ret = init_trial_run(&run, &trial->codec,
+				 contents->streams.list[stream].category, err);
 
-	if (ret == 0 && (ret = segment(&trial, numbers, count, err)) == 0)
-		ret = cost_of_chunks(&trial, codec, storage, &chunk_bytes, err);
-	*bytes_out = trial.sections.bytes + chunk_bytes;
-	if (!reset_contents(input, numbers, count))
+	if (ret == 0 && (ret = segment(&run, numbers, trial->count, err)) == 0)
+		ret = cost_of_metadata(trial, &run, numbers, &metadata_bytes, err);
+	*bytes_out = run.sections.bytes + metadata_bytes;
+	if (!reset_contents(input, numbers, trial->count))
 		*bytes_out = UINT64_MAX;
-	input->run->progress.last_ns = trial.run.progress.last_ns;
+	input->run->progress.last_ns = run.run.progress.last_ns;
 	return ret;
+}
+
+/* The fragments of all candidates by path. */
+static int sort_by_path(const struct order_input *input, const uint32_t *numbers,
+			size_t count, uint32_t **by_path_out, dwarfs_error **err)
+{
+	uint32_t *by_path = dw_calloc(count, sizeof(*by_path));
+
+	*by_path_out = by_path;
+	if (!by_path)
+		return dw_fail_nomem(err);
+	memcpy(by_path, numbers, count * sizeof(*by_path));
+	return dw_order_path.sort(input, by_path, count, err);
 }
 
 int dw_trial(const struct order_input *input, const char *codec,
@@ -257,21 +289,23 @@ int dw_trial(const struct order_input *input, const char *codec,
 		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
 	const double preference =
 		input->speed == CODEC_SLOW ? PREFERENCE : PREFERENCE_MEDIUM;
-	enum chunk_storage storage = CHUNKS_UNDECIDED;
-	struct codec_spec spec;
+	struct trial trial = { .input = input, .count = count };
+	auto_free uint32_t *by_path = NULL;
 	double least = 0;
 	size_t best = 0;
+	int ret;
 
 	if (total == 0 || total > TRIAL_MAX_BYTES ||
-	    dw_codec_parse(codec, &spec, NULL) < 0)
+	    dw_codec_parse(codec, &trial.codec, NULL) < 0)
 		return 0;
+	if ((ret = sort_by_path(input, candidates[0].numbers, count, &by_path, err)) < 0)
+		return ret;
+	trial.by_path = by_path;
 	for (size_t i = 0; i < candidate_count; i++) {
 		uint64_t bytes;
 		double cost;
-		int ret = pack_in_order(input, &spec, candidates[i].numbers, count,
-					&storage, &bytes, err);
 
-		if (ret < 0)
+		if ((ret = pack_in_order(&trial, candidates[i].numbers, &bytes, err)) < 0)
 			return ret;
 		if (bytes == UINT64_MAX) {
 			dw_log(input->run->context, DWARFS_LOG_VERBOSE,
