@@ -233,6 +233,27 @@ void request_end(struct request_span *span);
 	__attribute__((cleanup(request_end), unused)) struct request_span request_span = \
 		request_begin(req, timer, inode, bytes)
 
+/* -- dwarfs/refused_writes.c ------------------------------------------------------------------ */
+
+void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int which,
+		struct fuse_file_info *info);
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	      dev_t device);
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       struct fuse_file_info *info);
+/* Also of a directory. */
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name);
+void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name);
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	       const char *new_name, unsigned flags);
+void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t bytes,
+	      off_t offset, struct fuse_file_info *info);
+void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+		 size_t bytes, int flags);
+void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
+
 /* -- dwarfs/io_uring.c ------------------------------------------------------------------------ */
 
 /* The modes are of enum io_uring_mode. 0, or 1 after printing why not. */

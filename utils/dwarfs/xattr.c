@@ -200,29 +200,22 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 		fuse_reply_err(req, ENOMEM);
 }
 
-/* The kernel permits user attributes only on files and directories. */
-static bool has_ours(const dwarfs_image *image, fuse_ino_t ino)
-{
-	auto_handle(dwarfs_stat) *stat = NULL;
-
-	return dwarfs_stat_new(&stat, NULL) == 0 &&
-	       dwarfs_inode_stat(image, inode_of(ino), stat, NULL) == 0 &&
-	       (S_ISREG(dwarfs_stat_mode(stat)) || S_ISDIR(dwarfs_stat_mode(stat)));
-}
-
+/*
+ * Virtual attributes are listed for the root only. Programs that copy a file copy all attributes
+ * that are listed, and properties of an image are wrong at the copy: in the upper layer of an
+ * overlayfs, where it fails if they are too large for that file system, and with tar or rsync.
+ */
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room)
 {
 	static const char ours[] = XATTR_INODEINFO "\0" XATTR_PID "\0" XATTR_PERFMON;
 	auto_handle(dwarfs_error) *err = NULL;
 	const dwarfs_image *image = mounted_of(req)->image;
-	size_t size = ino == FUSE_ROOT_ID ? sizeof(ours) : sizeof(XATTR_INODEINFO);
+	size_t size = ino == FUSE_ROOT_ID ? sizeof(ours) : 0;
 	auto_free char *names = NULL;
 	size_t stored;
 	int ret;
 
 	REQUEST(req, PERF_LISTXATTR, ino, 0);
-	if (!has_ours(image, ino))
-		size = 0;
 	if (!dwarfs_image_has_xattrs(image)) {
 		reply_bytes(req, ours, size, room);
 		return;

@@ -335,6 +335,65 @@ with suite.case("as lower layer of an overlay"):
         finally:
             subprocess.run(["umount", base + "/all"], check=True)
 
+with suite.case("an overlay on ext4 copies up a file of many chunks, with its own attributes only"):
+    need_root()
+    tree, base = place("holes"), place("overlay")
+    os.makedirs(tree)
+    os.makedirs(base)
+    with open(tree + "/holes", "wb") as out:
+        for number in range(300):
+            out.seek(number << 16)
+            out.write(b"%d" % number * 500)
+    with open(base + "/store", "wb") as out:
+        out.truncate(64 << 20)
+    try:
+        run("-q", base + "/store", program="/sbin/mkfs.ext4", check=True)
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        raise tap.Skip("no mkfs.ext4") from None
+    with mount.mounted(pack(tree, "-l1")) as path, contextlib.ExitStack() as stack:
+        for name in ("ext4", "all"):
+            os.mkdir(f"{base}/{name}")
+        done = run("-o", "loop", base + "/store", base + "/ext4", program="mount")
+        if done.returncode != 0:
+            raise tap.Skip("no loop mounts here: " + done.stderr.strip())
+        stack.callback(subprocess.run, ["umount", base + "/ext4"], check=True)
+        for name in ("upper", "work"):
+            os.mkdir(f"{base}/ext4/{name}")
+        done = run("-t", "overlay", "overlay", "-o",
+                   f"lowerdir={path},upperdir={base}/ext4/upper,workdir={base}/ext4/work",
+                   base + "/all", program="mount")
+        if done.returncode != 0:
+            raise tap.Skip("no overlays here: " + done.stderr.strip())
+        stack.callback(subprocess.run, ["umount", base + "/all"], check=True)
+        with open(base + "/all/holes", "ab") as file:
+            file.write(b"more")
+        assert read(base + "/all/holes") == read(tree + "/holes") + b"more"
+        names = os.listxattr(base + "/ext4/upper/holes")
+        assert not any(name.startswith("user.") for name in names), names
+
+with suite.case("nothing can be written where root has remounted it for writing"):
+    need_root()
+    with mount.mounted(IMAGE) as path:
+        done = run("-i", "-o", "remount,rw", path, program="mount")
+        if done.returncode != 0:
+            raise tap.Skip("no remounts here: " + done.stderr.strip())
+        file, new = path + "/dir0/file000", path + "/new"
+        for action in (lambda: open(file, "ab").close(), lambda: open(new, "wb").close(),
+                       lambda: os.chmod(file, 0o600), lambda: os.utime(path),
+                       lambda: os.truncate(file, 0), lambda: os.unlink(file),
+                       lambda: os.mkdir(new), lambda: os.rmdir(path + "/dir0"),
+                       lambda: os.mkfifo(new), lambda: os.symlink("x", new),
+                       lambda: os.link(file, new), lambda: os.rename(file, new),
+                       lambda: os.setxattr(file, "user.x", b"x"),
+                       lambda: os.removexattr(file, "user.x")):
+            try:
+                action()
+            except OSError as error:
+                assert error.errno == errno.EROFS, error
+            else:
+                raise AssertionError("something was written")
+        check_all(path)
+
 # -- decoding ahead -------------------------------------------------------------------------
 
 with suite.case("files that are read in order are decoded ahead, others are not"):
