@@ -30,7 +30,7 @@ static int read_contents(struct list *list, dwarfs_error **err)
 {
 	struct archive *archive = list->job.archive;
 	struct archive_entry *entry = list->job.entry;
-	uint64_t size = 0;
+	uint64_t size = 0, end;
 	int ret;
 
 	for (;;) {
@@ -44,8 +44,10 @@ static int read_contents(struct list *list, dwarfs_error **err)
 		if (offset < 0 || offset > INT64_MAX - (int64_t)bytes)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "has contents at an invalid offset");
-		if ((uint64_t)offset + bytes > size)
-			size = (uint64_t)offset + bytes;
+		end = got == ARCHIVE_EOF ? dw_import_end_offset(archive, offset)
+					 : (uint64_t)offset + bytes;
+		if (end > size)
+			size = end;
 		if (got == ARCHIVE_EOF)
 			break;
 		if ((ret = list->fns->data(list->user, data, bytes, (uint64_t)offset,

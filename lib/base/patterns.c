@@ -105,7 +105,8 @@ static int add_plain(struct adder *adder, const char *text)
 	return 0;
 }
 
-/* A "**" that is a whole name, followed by a slash, also matches no name. */
+/* A "**" that is a whole name, followed by a slash, also matches no name, but not as the whole
+ * pattern. */
 static int expand_stars(struct adder *adder, const char *text, size_t from)
 {
 	for (const char *at = text + from; *at; at = dw_braces_skip(at)) {
@@ -118,6 +119,10 @@ static int expand_stars(struct adder *adder, const char *text, size_t from)
 		if (!(without = dw_strdup(text)))
 			return dw_fail_nomem(adder->err);
 		memmove(without + (at - text), at + 3, strlen(at + 3) + 1);
+		if (strcmp(without, "/") == 0) {
+			at += 2;
+			continue;
+		}
 		if ((ret = expand_stars(adder, without, (size_t)(at - text))) < 0)
 			return ret;
 		at += 2;

@@ -47,6 +47,9 @@ static void two_stars_may_stand_for_no_name(void **state)
 	assert_false(matches("**/x", "ax", false));
 	assert_true(matches("a/**/x", "a/x", false));
 	assert_true(matches("a/**/**/x", "a/x", false));
+	assert_true(matches("**/", "a/b", true));
+	assert_true(matches("**/**/", "a", true));
+	assert_false(matches("**/", "a", false));
 	assert_true(matches("a/**/x", "a/b/c/x", false));
 	assert_false(matches("a/**/x", "a/bx", false));
 	assert_false(matches("a/**", "a", true));

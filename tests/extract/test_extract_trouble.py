@@ -371,6 +371,21 @@ with suite.case("owners by name and by number"):
         made = os.stat(target + "/in/group")
         assert bool(made.st_mode & stat.S_ISGID) == (gid == 0), (words, made)
 
+with suite.case("directories do not inherit the setgid bit of the target's parent"):
+    need_root()
+    tree, parent = place("modes"), place("with setgid")
+    for name, mode in (("usual", 0o755), ("private", 0o700), ("group", 0o2755)):
+        os.makedirs(f"{tree}/{name}")
+        os.chmod(f"{tree}/{name}", mode)
+    pack(tree)
+    os.mkdir(parent)
+    os.chown(parent, 0, 5)
+    os.chmod(parent, 0o2755)
+    must_work(extract("-i", tree + ".dwarfs", "-o", parent + "/out"))
+    for name in ("", "/usual", "/private", "/group"):
+        made, given = os.stat(parent + "/out" + name), os.stat(tree + name)
+        assert made.st_mode == given.st_mode and made.st_gid == 0, (name, made)
+
 with suite.case("without owners files belong to the user, without setuid bits of others"):
     need_root()
     target = place("not same")

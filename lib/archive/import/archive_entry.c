@@ -24,6 +24,14 @@ static int fail_contents(struct import_job *job, int got, dwarfs_error **err)
 	return ret < 0 ? ret : dw_archive_fail(job->archive, err);
 }
 
+uint64_t dw_import_end_offset(struct archive *archive, la_int64_t offset)
+{
+	bool is_xar = (archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK) ==
+		      ARCHIVE_FORMAT_XAR;
+
+	return is_xar ? 0 : (uint64_t)offset;
+}
+
 /* A hole at the end and missing data look the same. */
 static int check_contents_end(const struct import_job *job, uint64_t end,
 			      dwarfs_error **err)
@@ -51,7 +59,8 @@ static int read_piece(const void **data_out, size_t *bytes_out, uint64_t *offset
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "has contents at an invalid offset");
 	if (got == ARCHIVE_EOF)
-		return check_contents_end(job, (uint64_t)offset, err);
+		return check_contents_end(job, dw_import_end_offset(job->archive, offset),
+					  err);
 	job->end = (uint64_t)offset + bytes;
 	*data_out = data;
 	*bytes_out = bytes;

@@ -107,6 +107,10 @@ int dw_import_check_links(struct import_job *job, dwarfs_error **err);
 /* Take the entry that job->entry is. */
 int dw_import_entry(struct import_job *job, dwarfs_error **err);
 
+/* Where contents end, by the offset that archive_read_data_block() gives with ARCHIVE_EOF: that of
+ * a hole at the end. The reader of xar gives the bytes of all entries so far; then 0. */
+uint64_t dw_import_end_offset(struct archive *archive, la_int64_t offset);
+
 /* Have the contents of the entry taken for those of an item. */
 int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_error **err);
 

@@ -248,12 +248,13 @@ bool dw_restore_is_right(const struct attributes *attributes, const struct owned
 	       has_owner(attributes, owned) && has_mode(attributes, owned);
 }
 
-/* After the owner was set, which clears setuid and setgid bits. */
+/* After the owner was set, which clears setuid and setgid bits, but not of directories. */
 static void note_owner(const struct attributes *attributes, struct owned *owned)
 {
 	owned->uid = attributes->uid;
 	owned->gid = attributes->gid;
-	owned->mode &= ~(uint32_t)(S_ISUID | S_ISGID);
+	if (!S_ISDIR(owned->mode))
+		owned->mode &= ~(uint32_t)(S_ISUID | S_ISGID);
 }
 
 int dw_restore_owner(int fd, const struct attributes *attributes, struct owned *owned_out)

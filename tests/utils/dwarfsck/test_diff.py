@@ -101,6 +101,16 @@ class Equal(Case):
             with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
                 self.expect(differ("-", self.image(tree), stdin=cat.stdout), 0)
 
+    def test_xar_archives(self):
+        tree = self.path("several")
+        for number in range(3):
+            self.write(f"several/{number}", bytes([number]) * 5000 * (number + 1))
+        image, archive = self.image(tree), self.path("several.xar")
+        if run("DWARFSEXTRACT", "-i", image, "-f", "xar", "-o", archive).code:
+            raise tap.Skip("no archives, or none of xar")
+        self.expect(differ(image, archive), 0)
+        self.expect(differ(archive, tree), 0)
+
     def test_workers(self):
         tree = self.tree()
         image = self.image(tree)
