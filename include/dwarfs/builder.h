@@ -65,7 +65,8 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * smaller result is used.
  *
  * Categories: incompressible data is stored. From level 1 on, audio samples use flac, FITS images
- * ricepp, both in the order revpath; at level 0 nothing is compressed.
+ * ricepp, both in the order revpath, and from level 3 on repeated parts of 1024 samples and more
+ * are stored once; at level 0 nothing is compressed.
  * An audio block that the default codec makes smaller, such as one of loops, uses that,
  * unless the category has a codec of its own.
  *

@@ -81,11 +81,12 @@ static void categories_differ_where_that_is_better(void **state)
 	assert_int_equal(other.codec.id, usual.codec.id);
 	other = settings_of(7, CATEGORY_PCM_WAVEFORM);
 	assert_ptr_equal(other.order.ops, &dw_order_revpath);
-	assert_int_equal(other.window_bits, 20);
+	assert_int_equal(other.window_bits, 10);
 	assert_int_equal(settings_of(1, CATEGORY_PCM_WAVEFORM).window_bits, 0);
+	assert_int_equal(settings_of(3, CATEGORY_PCM_WAVEFORM).window_bits, 10);
 	other = settings_of(7, CATEGORY_FITS_IMAGE);
 	assert_ptr_equal(other.order.ops, &dw_order_revpath);
-	assert_int_equal(other.window_bits, 0);
+	assert_int_equal(other.window_bits, 10);
 	other = settings_of(7, CATEGORY_PCM_METADATA);
 	assert_int_equal(other.codec.id, usual.codec.id);
 	assert_int_equal(other.window_bits, usual.window_bits);
