@@ -246,6 +246,24 @@ with suite.case("pax, read by Python: every attribute"):
     assert links == 3, links  # of links/file twice, of links/no bytes once
     assert os.path.getsize(place("rich.tar")) < 24 << 20, "holes were written"
 
+with suite.case("pax: a file with holes and a long name that is not UTF-8 keeps it"):
+    folder, name = place("long").encode(), b"\xff" + b"a" * 120
+    os.makedirs(folder)
+    with open(folder + b"/" + name, "wb") as out:
+        out.write(b"x" * 4096)
+        out.seek(1 << 20)
+        out.write(b"y" * 4096)
+    pack(folder.decode())
+    must_work(export("-i", place("long.dwarfs"), "-f", "pax", "-o", place("long.tar")))
+    with tarfile.open(place("long.tar"), encoding="utf-8", errors="surrogateescape") as archive:
+        member = archive.getmembers()[-1]
+        assert member.name.encode("utf-8", "surrogateescape") == name, member.name
+        assert archive.extractfile(member).read() == read(folder + b"/" + name)
+    os.truncate(folder + b"/" + name, 1 << 43)
+    pack(folder.decode())
+    done = export("-i", place("long.dwarfs"), "-f", "pax", "-o", place("huge.tar"))
+    assert done.returncode == 1 and b"cannot hold huge holes" in done.stderr, done.stderr
+
 with suite.case("pax, unpacked by bsdtar: the same tree, holes too"):
     need("bsdtar")
     need_root()

@@ -24,6 +24,8 @@ static int refuse_entry(const struct export_run *run, const char *what,
 		       what);
 }
 
+#define USTAR_NAME_BYTES 100
+
 /* -- text ---------------------------------------------------------------------------- */
 
 /* How many bytes follow the first of a character; -1 when it cannot be a first one. */
@@ -238,6 +240,27 @@ static int set_holes(struct export_run *run, dwarfs_error **err)
 	return 0;
 }
 
+/* For a file with holes, libarchive (3.6.2) replaces a name that is not UTF-8 by the name of its
+ * ustar header, which may be shorter. */
+static bool loses_name_by_holes(const char *path)
+{
+	return strlen(path) > USTAR_NAME_BYTES && !dw_export_is_utf8(path);
+}
+
+/* Holes are stored as zeros where the name would be lost otherwise. */
+static int set_holes_or_zeros(struct export_run *run, uint64_t hole_bytes,
+			      dwarfs_error **err)
+{
+	if (!loses_name_by_holes(archive_entry_pathname(run->entry)))
+		return set_holes(run, err);
+	if (!run->export->allow_huge_holes &&
+	    dwarfs_holes_are_huge(hole_bytes, run->selection.data))
+		return refuse_entry(
+			run, "huge holes of a file with a long name that is not UTF-8",
+			err);
+	return 0;
+}
+
 static int set_file(struct export_run *run, const char *first, const char **reduced_out,
 		    dwarfs_error **err)
 {
@@ -252,7 +275,8 @@ static int set_file(struct export_run *run, const char *first, const char **redu
 	if (first || !run->format->holes ||
 	    dwarfs_stat_allocated_bytes(run->stat) >= bytes)
 		return 0;
-	return set_holes(run, err);
+	return set_holes_or_zeros(run, bytes - dwarfs_stat_allocated_bytes(run->stat),
+				  err);
 }
 
 static int set_entry_device(struct export_run *run, dwarfs_error **err)
