@@ -42,6 +42,7 @@ struct stream_settings {
 	struct codec_spec dense;   /* for blocks that compress very well, and numbers */
 	struct codec_spec literal; /* for blocks with few repeats */
 	bool has_dense, has_literal;
+	bool is_trial;		    /* dense is for numbers only, and not compared */
 	bool falls_back;	    /* to another codec where that compresses better: */
 	struct codec_spec fallback; /* that of the default category */
 	struct order_spec order;

@@ -72,6 +72,7 @@ struct packing dw_packing_of(const struct stream_settings *settings, uint32_t ca
 		.dense = own->dense,
 		.has_literal = own->has_literal,
 		.literal = own->literal,
+		.is_trial = own->is_trial,
 	};
 }
 
@@ -95,7 +96,7 @@ static bool has_parts(const struct packing *packing, size_t block_bytes,
  * memory. */
 static bool has_numeric(const struct packing *packing)
 {
-	return packing->has_dense && packing->has_literal &&
+	return packing->has_dense && (packing->has_literal || packing->is_trial) &&
 	       packing->codec.id == CODEC_ZSTD && packing->dense.id == CODEC_LZMA;
 }
 
@@ -287,10 +288,11 @@ static int compare_parts(struct block_packer *packer, struct span in, bool *dens
 static int is_for_dense(struct block_packer *packer, struct span in, bool *dense_out,
 			dwarfs_error **err)
 {
+	bool is_trial = packer->packing.is_trial;
 	int ret;
 
-	*dense_out =
-		packer->packing.has_dense && dw_block_sample_is_dense(packer->sample);
+	*dense_out = packer->packing.has_dense && !is_trial &&
+		     dw_block_sample_is_dense(packer->sample);
 	packer->dense_is_doubtful = packer->is_numeric = false;
 	if (*dense_out)
 		return compare_parts(packer, in, dense_out, err);
@@ -298,6 +300,8 @@ static int is_for_dense(struct block_packer *packer, struct span in, bool *dense
 		return 0;
 	ret = dw_block_sample_is_numeric(packer->sample, dense_out,
 					 &packer->dense_is_doubtful, err);
+	if (is_trial && packer->dense_is_doubtful)
+		*dense_out = packer->dense_is_doubtful = false;
 	packer->is_numeric = *dense_out;
 	return ret;
 }

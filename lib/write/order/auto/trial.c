@@ -104,7 +104,18 @@ static void show_run(struct dwarfs_progress *progress, void *user)
 	progress->work_known_bytes = run->work_known_bytes;
 }
 
-/* The stream's blocks are packed with the codec, and with nothing else. */
+/* Numbers are packed by lzma if they will be for the image: zstd does not tell whether the arrays
+ * of a block have the same type. Arrays of eight types, 64 MB, take 39.4 and 39.5 MB with zstd in two
+ * orders, and 30.1 and 27.6 MB at level 7. */
+static void use_numeric_codec(const struct stream_settings *of,
+			      struct stream_settings *settings)
+{
+	settings->is_trial = settings->has_dense =
+		of->has_dense && of->has_literal &&
+		dw_codec_parse(TRIAL_CODEC_NUMERIC, &settings->dense, NULL) == 0;
+}
+
+/* The stream's blocks are packed with the codec, and numbers with another one. */
 static int init_trial_run(struct trial_run *trial, const struct codec_spec *codec,
 			  uint32_t category, dwarfs_error **err)
 {
@@ -120,6 +131,7 @@ static int init_trial_run(struct trial_run *trial, const struct codec_spec *code
 		settings[i] = of->settings[i];
 	settings[category].codec = *codec;
 	dw_use_one_codec(&settings[category]);
+	use_numeric_codec(&of->settings[category], &settings[category]);
 	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &trial->output, err)) < 0 ||
 	    (ret = dw_sink_begin(trial->output, err)) < 0)
 		return ret;

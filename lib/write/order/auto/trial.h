@@ -24,6 +24,9 @@
 #define TRIAL_CODEC	"zstd:level=9:hlog=24"
 #define TRIAL_CODEC_FAR "zstd:level=7:wlog=26:long"
 
+/* For numbers, in parts as for images. */
+#define TRIAL_CODEC_NUMERIC "lzma:level=0:block_size=21:check=none:adapt"
+
 /* The same for a codec of medium speed that reaches as far as TRIAL_MEDIUM_REACH_BYTES. */
 #define TRIAL_CODEC_MEDIUM	 "zstd:level=4:wlog=26"
 #define TRIAL_MEDIUM_CANDIDATES	 3
