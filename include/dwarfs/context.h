@@ -209,9 +209,9 @@ DWARFS_API uint32_t dwarfs_usable_processors(void);
 /**
  * Get how much memory this process may use.
  *
- * This is the memory of the machine, but on Linux no more than the limit of its control group, as
- * for dwarfs_usable_processors(), and in a process of 32 bits at most 2 GiB. How much of it is in
- * use is not considered.
+ * This is the memory of the machine, but no more than the limit of its address space (RLIMIT_AS),
+ * on Linux no more than the limit of its control group, as for dwarfs_usable_processors(), and in
+ * a process of 32 bits at most 2 GiB. How much of it is in use is not considered.
  *
  * @return bytes; half of the address space if the memory of the machine is not known
  *

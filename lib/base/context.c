@@ -23,7 +23,7 @@ struct dwarfs_context {
 	atomic_bool in_use;
 	uint32_t workers;
 	_Atomic uint32_t active_workers; /* at most workers */
-	_Atomic uint64_t cache_bytes;
+	_Atomic uint64_t cache_bytes;	 /* or DEFAULT */
 	_Atomic uint32_t decode_limit;
 	uint32_t finish_percent;
 	struct latency *latency; /* NULL: no latencies are measured */
@@ -51,6 +51,9 @@ static uint32_t default_workers(void)
 	return processors > MAX_WORKERS ? MAX_WORKERS : processors;
 }
 
+/* What many contexts never ask for, and takes longer than all else in them. */
+#define DEFAULT UINT64_MAX
+
 static uint64_t default_cache_bytes(void)
 {
 	uint64_t share = dwarfs_usable_memory() / CACHE_SHARE;
@@ -75,7 +78,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	atomic_init(&context->references, 1);
 	atomic_init(&context->shared, NULL);
 	set_workers(context, default_workers());
-	atomic_init(&context->cache_bytes, default_cache_bytes());
+	atomic_init(&context->cache_bytes, DEFAULT);
 	context->finish_percent = 100;
 	*context_out = context;
 	return 0;
@@ -278,7 +281,9 @@ const _Atomic uint32_t *dw_context_active_workers(const dwarfs_context *context)
 
 uint64_t dw_context_cache_bytes(const dwarfs_context *context)
 {
-	return atomic_load(&context->cache_bytes);
+	uint64_t bytes = atomic_load(&context->cache_bytes);
+
+	return bytes == DEFAULT ? default_cache_bytes() : bytes;
 }
 
 void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes)

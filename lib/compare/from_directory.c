@@ -96,8 +96,7 @@ static int add_disk_xattrs(struct listing_run *run, int dir, const char *name,
 		const char *attribute = (const char *)run->text.data + at;
 
 		at += strlen(attribute) + 1;
-		/* Virtual attributes of a mounted image. */
-		if (strncmp(attribute, "user.dwarfs.", 12) == 0)
+		if (dw_xattr_is_generated(attribute))
 			continue;
 		ret = dw_xattr_get_at(dir, name, attribute, &run->value);
 		if (ret == -ENODATA || ret == -ENOTSUP)

@@ -12,6 +12,11 @@
 
 #include "base/memory.h"
 
+/* Whether file systems make this attribute up, so that it is none to copy: properties of a mounted
+ * image (user.dwarfs.*), and the form in which XFS stores access control lists, which it lists
+ * besides them. */
+bool dw_xattr_is_generated(const char *attribute);
+
 /* The names, each with a NUL; empty if there are none. names may contain earlier ones. */
 int dw_xattr_list_at(int dir, const char *name, struct buffer *names);
 

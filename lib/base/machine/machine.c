@@ -7,6 +7,9 @@
 #include <sched.h>
 #endif
 #include <stddef.h>
+#ifndef _WIN32
+#include <sys/resource.h>
+#endif
 #include <unistd.h>
 
 #include <dwarfs/context.h>
@@ -46,6 +49,18 @@ uint32_t dwarfs_usable_processors(void)
 	return count;
 }
 
+/* The limit of the address space of this process, as by `ulimit -v`. */
+static uint64_t limit_of_addresses(void)
+{
+#ifdef RLIMIT_AS
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		return limit.rlim_cur;
+#endif
+	return UINT64_MAX;
+}
+
 uint64_t dwarfs_usable_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
@@ -61,5 +76,5 @@ uint64_t dwarfs_usable_memory(void)
 	if (limits.memory_bytes < bytes)
 		bytes = limits.memory_bytes;
 #endif
-	return bytes;
+	return limit_of_addresses() < bytes ? limit_of_addresses() : bytes;
 }

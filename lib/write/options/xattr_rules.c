@@ -9,6 +9,7 @@
 #endif
 #include <string.h>
 
+#include "os/file_xattr.h"
 #include "write/options/xattr_rules.h"
 
 static void free_globs(struct xattr_globs *globs)
@@ -75,7 +76,7 @@ static bool starts_with(const char *name, const char *start)
 
 bool dw_xattr_rules_include(const struct xattr_rules *rules, const char *name)
 {
-	if (rules->drop || starts_with(name, "user.dwarfs."))
+	if (rules->drop || dw_xattr_is_generated(name))
 		return false;
 	if (starts_with(name, "system.") && !starts_with(name, "system.posix_acl_"))
 		return false;

@@ -10,6 +10,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifndef _WIN32
+#include <sys/resource.h>
+#endif
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -48,6 +51,23 @@ static void memory_is_that_of_the_machine_at_most(void **state)
 			machine < SIZE_MAX / 2 ? machine : SIZE_MAX / 2);
 }
 
+#ifdef RLIMIT_AS
+static void a_limit_of_addresses_counts(void **state)
+{
+	uint64_t most = (uint64_t)1 << 30;
+	struct rlimit before, limit;
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	limit = before;
+	if (dwarfs_usable_memory() <= most)
+		skip();
+	limit.rlim_cur = most;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	assert_int_equal(dwarfs_usable_memory(), most);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -56,6 +76,9 @@ int main(void)
 		cmocka_unit_test(affinity_counts),
 #endif
 		cmocka_unit_test(memory_is_that_of_the_machine_at_most),
+#ifdef RLIMIT_AS
+		cmocka_unit_test(a_limit_of_addresses_counts),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,8 @@ static void rules_take_what_they_should(void **state)
 	assert_true(dw_xattr_rules_include(&none, "com.apple.ResourceFork"));
 	assert_false(dw_xattr_rules_include(&none, "system.nfs4_acl"));
 	assert_false(dw_xattr_rules_include(&none, "user.dwarfs.inodeinfo"));
+	assert_false(dw_xattr_rules_include(&none, "trusted.SGI_ACL_FILE"));
+	assert_false(dw_xattr_rules_include(&none, "trusted.SGI_ACL_DEFAULT"));
 	assert_true(dw_xattr_rules_include(&none, "user.dwarfs"));
 	assert_false(dw_xattr_rules_include(&all, "user.a"));
 	assert_int_equal(dw_xattr_rules_add(&some, true, "user.*", NULL), 0);
