@@ -288,7 +288,7 @@ uint64_t dw_context_cache_bytes(const dwarfs_context *context)
 
 void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes)
 {
-	atomic_store(&context->cache_bytes, bytes);
+	atomic_store(&context->cache_bytes, bytes < DEFAULT ? bytes : DEFAULT - 1);
 }
 
 uint32_t dw_context_decode_limit(const dwarfs_context *context)

@@ -48,6 +48,8 @@ static void settings_have_ranges(void **state)
 	assert_int_equal(dw_context_workers(context), 1024);
 	assert_int_equal(dwarfs_context_set_workers(context, 0, &err), 0);
 	assert_int_equal(dw_context_workers(context), 0);
+	assert_int_equal(dwarfs_context_set_cache_bytes(context, UINT64_MAX, NULL), 0);
+	assert_true(dw_context_cache_bytes(context) > UINT64_MAX / 2);
 	assert_int_equal(dwarfs_context_set_cache_bytes(context, 0, NULL), 0);
 	assert_true(dw_context_cache_bytes(context) == 0);
 	assert_int_equal(dwarfs_context_set_log(context, -1, log_nothing, NULL, NULL),
