@@ -28,9 +28,8 @@
 
 /* The size of a table of code lengths, and what the entropy of random bytes is below their
  * number as not all values are equally frequent by chance; for the bytes of one table. */
-#define TABLE_BYTES  160
-#define CODED_BYTES  ((uint64_t)128 << 10)
-#define ENOUGH_SAVED 8 /* part of a piece: its entropy does not matter */
+#define TABLE_BYTES 160
+#define CODED_BYTES ((uint64_t)128 << 10)
 
 /* Files too short for a fast compressor to shrink. */
 #define SHORT_BYTES 4096
@@ -209,8 +208,9 @@ static uint64_t saved_by_frequency(struct span piece)
 }
 
 /* Add the bytes that compressing a piece saves to *saved. */
-static int try_piece(struct probe *probe, const struct category_file *file,
-		     uint64_t start, uint64_t size, uint64_t *saved, dwarfs_error **err)
+static int try_piece(const struct probes *probes, struct probe *probe,
+		     const struct category_file *file, uint64_t start, uint64_t size,
+		     uint64_t *saved, dwarfs_error **err)
 {
 	uint64_t by_codec, by_frequency = 0;
 	struct span piece;
@@ -223,7 +223,7 @@ static int try_piece(struct probe *probe, const struct category_file *file,
 	if ((ret = dw_codec_pack(probe->codec, piece, &probe->out, &id, err)) < 0)
 		return ret;
 	by_codec = id == CODEC_NONE ? 0 : piece.size - probe->out.size;
-	if (by_codec < piece.size / ENOUGH_SAVED)
+	if ((double)by_codec <= probes->shrinkage * (double)piece.size)
 		by_frequency = saved_by_frequency(piece);
 	*saved += by_codec > by_frequency ? by_codec : by_frequency;
 	return 0;
@@ -274,7 +274,8 @@ static int try_range(const struct probes *probes, struct probe *probe,
 
 	*shrinks_out = false;
 	if (range->piece > FIRST_BYTES && range->size > FIRST_BYTES) {
-		ret = try_piece(probe, file, range->start, FIRST_BYTES, &saved, err);
+		ret = try_piece(probes, probe, file, range->start, FIRST_BYTES, &saved,
+				err);
 		if (ret < 0)
 			return ret;
 		*shrinks_out = (double)saved > enough;
@@ -282,7 +283,7 @@ static int try_range(const struct probes *probes, struct probe *probe,
 	}
 	for (uint64_t i = 0; i < range->count && !*shrinks_out; i++) {
 		start = piece_offset(range, i);
-		ret = try_piece(probe, file, start,
+		ret = try_piece(probes, probe, file, start,
 				min_bytes_of(range->piece, end - start), &saved, err);
 		if (ret < 0)
 			return ret;
