@@ -244,7 +244,7 @@ static int set_holes(struct export_run *run, dwarfs_error **err)
  * ustar header, which may be shorter. */
 static bool loses_name_by_holes(const char *path)
 {
-	return strlen(path) > USTAR_NAME_BYTES && !dw_export_is_utf8(path);
+	return strlen(path) >= USTAR_NAME_BYTES && !dw_export_is_utf8(path);
 }
 
 /* Holes are stored as zeros where the name would be lost otherwise. */

@@ -170,23 +170,34 @@ static void update_histogram(struct hash_histogram *histogram, const uint8_t *da
 	histogram->total += size;
 }
 
+/* Insert a value into those that were greatest, from the greatest on. Returns their number. */
+static size_t insert_fullest(uint64_t fullest[FINGERPRINT_BYTES], size_t count,
+			     uint64_t value)
+{
+	size_t at = count;
+
+	if (count == FINGERPRINT_BYTES && value < fullest[--at])
+		return count;
+	for (; at > 0 && fullest[at - 1] < value; at--)
+		fullest[at] = fullest[at - 1];
+	fullest[at] = value;
+	return count < FINGERPRINT_BYTES ? count + 1 : count;
+}
+
 static void finish_histogram(struct hash_histogram *histogram, struct fingerprint *out)
 {
-	uint64_t *bins = histogram->bins[0];
+	uint64_t fullest[FINGERPRINT_BYTES]; /* in order */
+	size_t count = 0;
 
-	for (size_t i = 0; i < BINS; i++)
-		bins[i] += histogram->bins[1][i];
-	for (size_t i = 0; i < FINGERPRINT_BYTES; i++) {
-		size_t best = 0;
+	for (size_t i = 0; i < BINS; i++) {
+		uint64_t bin = histogram->bins[0][i] + histogram->bins[1][i];
 
-		for (size_t j = 1; j < BINS; j++)
-			if (bins[j] > bins[best])
-				best = j;
-		if (bins[best] == 0)
-			return;
-		out->bytes[i] = (uint8_t)best;
-		bins[best] = 0;
+		/* Of equally full ones, the first. */
+		if (bin > 0)
+			count = insert_fullest(fullest, count, bin << 8 | (BINS - 1 - i));
 	}
+	for (size_t i = 0; i < count; i++)
+		out->bytes[i] = (uint8_t)(BINS - 1 - (fullest[i] & 0xff));
 }
 
 /* -- nilsimsa ----------------------------------------------------------------------- */
