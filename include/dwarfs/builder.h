@@ -698,8 +698,9 @@ DWARFS_API void dwarfs_builder_set_keep_birth_times(dwarfs_builder *builder, boo
 /**
  * Store extended attributes (default), or not. All namespaces that the process can read
  * are stored: user, trusted, security with capabilities and labels, and access control
- * lists. The virtual attributes of mounted images ("user.dwarfs.*") and other attributes
- * of "system.*" are not. See <dwarfs/xattr.h>. Attributes that cannot be read are logged
+ * lists. The virtual attributes of mounted images ("user.dwarfs.*"), the repeated access control
+ * lists of XFS ("trusted.SGI_ACL_FILE", "trusted.SGI_ACL_DEFAULT") and other attributes of
+ * "system.*" are not. See <dwarfs/xattr.h>. Attributes that cannot be read are logged
  * and counted (DWARFS_COUNT_ERRORS).
  *
  * Threads: one. Since 0.1.

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 
-/* Whether file systems make this attribute up, so that it is none to copy: properties of a mounted
+/* Whether file systems make this attribute up, and it is not copied: properties of a mounted
  * image (user.dwarfs.*), and the form in which XFS stores access control lists, which it lists
  * besides them. */
 bool dw_xattr_is_generated(const char *attribute);

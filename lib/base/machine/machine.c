@@ -64,7 +64,7 @@ static uint64_t limit_of_addresses(void)
 uint64_t dwarfs_usable_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-	uint64_t bytes = MAX_ADDRESS_BYTES;
+	uint64_t bytes = MAX_ADDRESS_BYTES, limit;
 
 	if (pages > 0 && page_bytes > 0 &&
 	    (uint64_t)pages < MAX_ADDRESS_BYTES / (uint64_t)page_bytes)
@@ -76,5 +76,6 @@ uint64_t dwarfs_usable_memory(void)
 	if (limits.memory_bytes < bytes)
 		bytes = limits.memory_bytes;
 #endif
-	return limit_of_addresses() < bytes ? limit_of_addresses() : bytes;
+	limit = limit_of_addresses();
+	return limit < bytes ? limit : bytes;
 }

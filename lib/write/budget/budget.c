@@ -35,8 +35,9 @@
 #define MIN_BLOCK_BITS	 16
 #define MIN_SHINGLES	 ((size_t)1 << 16)
 
-/* For each fragment, while orders are compared: its number in up to eight lists. */
-#define BYTES_OF_ORDERS 32
+/* For each fragment, while orders are compared: its number in up to eight lists, and for a trial
+ * by path and its number in that order. */
+#define BYTES_OF_ORDERS 40
 
 /* The number of chunks is planned for this average size within a share of the limit, at
  * least for MOST_CHUNK_BYTES; what is left of the limit allows smaller ones. */

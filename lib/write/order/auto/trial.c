@@ -105,8 +105,8 @@ static void show_run(struct dwarfs_progress *progress, void *user)
 }
 
 /* Numbers are packed by lzma if they will be for the image: zstd does not tell whether the arrays
- * of a block have the same type. Arrays of eight types, 64 MB, take 39.4 and 39.5 MB with zstd in two
- * orders, and 30.1 and 27.6 MB at level 7. */
+ * of a block have the same type. Arrays of eight types, 64 MB, take 39.4 and 39.5 MB with zstd
+ * in two orders, and 30.1 and 27.6 MB at level 7. */
 static void use_numeric_codec(const struct stream_settings *of,
 			      struct stream_settings *settings)
 {
@@ -211,7 +211,8 @@ static enum chunk_storage chunk_storage(const struct trial_run *trial,
 		       : CHUNKS_PACKED;
 }
 
-/* What differs between candidates in the metadata: chunks and, if it is compressed, inode numbers. */
+/* What differs between candidates in the metadata: chunks and, if it is compressed, inode
+ * numbers. */
 static int cost_of_metadata(struct trial *trial, const struct trial_run *run,
 			    const uint32_t *numbers, uint64_t *bytes_out,
 			    dwarfs_error **err)
@@ -257,7 +258,8 @@ static bool reset_contents(const struct order_input *input, const uint32_t *numb
 	return are_complete;
 }
 
-/* The size of the blocks, chunks and inode numbers in an order; UINT64_MAX if a file has changed. */
+/* The size of the blocks, chunks and inode numbers in an order; UINT64_MAX if a file has
+ * changed. */
 static int pack_in_order(struct trial *trial, const uint32_t *numbers,
 			 uint64_t *bytes_out, dwarfs_error **err)
 {
