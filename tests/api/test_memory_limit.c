@@ -67,8 +67,6 @@ static int build(uint64_t own, uint64_t process, uint64_t *grown_out)
 	if ((ret = dwarfs_context_new(&context, NULL)) == 0 &&
 	    (ret = dwarfs_context_set_workers(context, 2, NULL)) == 0 &&
 	    (ret = dwarfs_builder_new(context, &builder, NULL)) == 0 &&
-	    (ret = dwarfs_builder_set_level(builder, 4, NULL)) == 0 && /* faster */
-	    (ret = dwarfs_builder_set_block_bits(builder, 24, NULL)) == 0 &&
 	    (ret = dwarfs_builder_set_memory_limit(builder, own, NULL)) == 0 &&
 	    (ret = dwarfs_builder_set_process_memory_limit(builder, process, NULL)) ==
 		    0 &&
