@@ -553,9 +553,9 @@ DWARFS_API int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *
  * Set the criteria of the categorizer "incompressible".
  *
  * It tests contents with a fast compressor and by the entropy of their bytes, large contents by
- * samples; the smaller of both sizes counts. Contents of less than
- * 4 KiB must also have a random-looking distribution of bytes, because short texts that do not
- * compress alone do compress together with others.
+ * samples; the smaller of both sizes counts. Contents of less than 4 KiB must also have a
+ * random-looking distribution of bytes, because short texts that do not compress alone do
+ * compress together with others.
  *
  * @param builder          a builder that has not run yet
  * @param min_input_bytes  smaller files are not tested; default 256

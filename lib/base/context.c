@@ -23,7 +23,7 @@ struct dwarfs_context {
 	atomic_bool in_use;
 	uint32_t workers;
 	_Atomic uint32_t active_workers; /* at most workers */
-	_Atomic uint64_t cache_bytes;	 /* or DEFAULT */
+	_Atomic uint64_t cache_bytes;	 /* or CACHE_NOT_SET */
 	_Atomic uint32_t decode_limit;
 	uint32_t finish_percent;
 	struct latency *latency; /* NULL: no latencies are measured */
@@ -51,8 +51,9 @@ static uint32_t default_workers(void)
 	return processors > MAX_WORKERS ? MAX_WORKERS : processors;
 }
 
-/* What many contexts never ask for, and takes longer than all else in them. */
-#define DEFAULT UINT64_MAX
+/* The default is computed when it is needed: reading the limits of control groups takes longer than
+ * anything else in a new context, and many contexts have no cache. */
+#define CACHE_NOT_SET UINT64_MAX
 
 static uint64_t default_cache_bytes(void)
 {
@@ -78,7 +79,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	atomic_init(&context->references, 1);
 	atomic_init(&context->shared, NULL);
 	set_workers(context, default_workers());
-	atomic_init(&context->cache_bytes, DEFAULT);
+	atomic_init(&context->cache_bytes, CACHE_NOT_SET);
 	context->finish_percent = 100;
 	*context_out = context;
 	return 0;
@@ -283,12 +284,13 @@ uint64_t dw_context_cache_bytes(const dwarfs_context *context)
 {
 	uint64_t bytes = atomic_load(&context->cache_bytes);
 
-	return bytes == DEFAULT ? default_cache_bytes() : bytes;
+	return bytes == CACHE_NOT_SET ? default_cache_bytes() : bytes;
 }
 
 void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes)
 {
-	atomic_store(&context->cache_bytes, bytes < DEFAULT ? bytes : DEFAULT - 1);
+	atomic_store(&context->cache_bytes,
+		     bytes < CACHE_NOT_SET ? bytes : CACHE_NOT_SET - 1);
 }
 
 uint32_t dw_context_decode_limit(const dwarfs_context *context)
