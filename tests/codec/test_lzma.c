@@ -416,6 +416,72 @@ static void pixels_are_packed_as_differences(void **state)
 	}
 }
 
+static size_t block_count(const struct buffer *packed)
+{
+	lzma_stream_flags footer;
+	const uint8_t *end = packed->data + packed->size - LZMA_STREAM_HEADER_SIZE;
+	lzma_index *index = NULL;
+	uint64_t limit = UINT64_MAX;
+	size_t at = 0, count;
+
+	assert_int_equal(lzma_stream_footer_decode(&footer, end), LZMA_OK);
+	assert_int_equal(lzma_index_buffer_decode(&index, &limit, NULL,
+						  end - footer.backward_size, &at,
+						  (size_t)footer.backward_size),
+			 LZMA_OK);
+	count = (size_t)lzma_index_block_count(index);
+	lzma_index_end(index, NULL);
+	return count;
+}
+
+/* liblzma's own decoder gives the same. */
+static void assert_decodes(const struct buffer *packed, struct span in)
+{
+	auto_free uint8_t *back = exactly(in.size);
+	uint64_t limit = UINT64_MAX;
+	size_t from = 0, to = 0;
+
+	assert_int_equal(lzma_stream_buffer_decode(&limit, 0, NULL, packed->data, &from,
+						   packed->size, back, &to, in.size),
+			 LZMA_OK);
+	assert_int_equal(to, in.size);
+	assert_memory_equal(back, in.data, in.size);
+}
+
+/* In a block of text, pixels, records, and pixels again, the pixels are packed as differences, and
+ * the records with contexts of their own. */
+static void ranges_of_a_block_are_adapted_to(void **state)
+{
+	enum { RANGE = (5 << 18) + 4096, COUNT = 4 };
+	void (*const fills[COUNT])(uint8_t *, size_t) = {
+		fill_with_lines,
+		fill_with_pixels,
+		fill_with_records,
+		fill_with_pixels,
+	};
+	auto_free uint8_t *data = dw_calloc(COUNT, RANGE);
+	auto_buffer struct buffer out = { 0 };
+	const struct span in = { data, COUNT * RANGE };
+	size_t separate = 0, size;
+
+	(void)state;
+	assert_non_null(data);
+	for (size_t i = 0; i < COUNT; i++) {
+		const struct span part = { data + i * RANGE, RANGE };
+
+		fills[i](data + i * RANGE, RANGE);
+		separate += pack("lzma:level=1:adapt", part, &out);
+	}
+	size = pack("lzma:level=1:adapt", in, &out);
+	assert_true(size < separate + separate / 16);
+	assert_int_equal(block_count(&out), COUNT);
+	assert_decodes(&out, in);
+	size = pack("lzma:level=1:adapt:binary=auto:block_size=20", in, &out);
+	assert_true(size < separate + separate / 16);
+	assert_true(block_count(&out) > in.size >> 20);
+	assert_decodes(&out, in);
+}
+
 /* What was chosen for one block has no effect on the next. */
 static void each_block_is_adapted_to(void **state)
 {
@@ -479,6 +545,7 @@ int main(void)
 		cmocka_unit_test(options_adapt_to_records),
 		cmocka_unit_test(matches_adapt_to_lines),
 		cmocka_unit_test(pixels_are_packed_as_differences),
+		cmocka_unit_test(ranges_of_a_block_are_adapted_to),
 		cmocka_unit_test(each_block_is_adapted_to),
 		cmocka_unit_test(adapting_is_left_out_for_lack_of_memory),
 		cmocka_unit_test(auto_finds_the_machine),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/encode/lzma_adapt: options of LZMA that suit the data of a block, found by packing a
+ * codec/encode/lzma/lzma_adapt: options of LZMA that suit the data of a block, found by packing a
  * sample.
  *
  * The probabilities of a literal depend on the highest lc bits of the byte before it and the
@@ -22,7 +22,7 @@
 
 #if HAVE_LZMA
 
-#include "codec/encode/lzma_adapt.h"
+#include "codec/encode/lzma/lzma_adapt.h"
 #include "codec/encode/positions.h"
 
 #define COUNT_BYTES ((size_t)64 << 10)
@@ -51,15 +51,11 @@
 
 #define SHORT_NICE 64
 
-struct contexts {
-	uint8_t lc, lp, pb;
-};
-
-static const struct contexts usual = { 3, 0, 2 };
-static const struct contexts aligned[] = { { 0, 2, 2 }, { 0, 3, 3 } };
-static const struct contexts byte_wise[] = { { 4, 0, 0 }, { 4, 0, 2 } };
-static const struct contexts aligned_text[] = { { 1, 3, 3 } };
-static const struct contexts of_differences[] = { { 0, 2, 2 }, { 1, 3, 3 } };
+static const struct lzma_contexts usual = { 3, 0, 2 };
+static const struct lzma_contexts aligned[] = { { 0, 2, 2 }, { 0, 3, 3 } };
+static const struct lzma_contexts byte_wise[] = { { 4, 0, 0 }, { 4, 0, 2 } };
+static const struct lzma_contexts aligned_text[] = { { 1, 3, 3 } };
+static const struct lzma_contexts of_differences[] = { { 0, 2, 2 }, { 1, 3, 3 } };
 
 int dw_lzma_result(lzma_ret coded, dwarfs_error **err)
 {
@@ -105,25 +101,18 @@ static int count_with(const struct lzma_probe *probe, lzma_options_lzma *options
 			     bytes_out, err);
 }
 
-static void set_contexts(lzma_options_lzma *options, struct contexts contexts)
+static void set_contexts(lzma_options_lzma *options, struct lzma_contexts contexts)
 {
 	options->lc = contexts.lc;
 	options->lp = contexts.lp;
 	options->pb = contexts.pb;
 }
 
-static bool is_usual(struct contexts contexts)
+static bool is_usual(struct lzma_contexts contexts)
 {
 	return contexts.lc == usual.lc && contexts.lp == usual.lp &&
 	       contexts.pb == usual.pb;
 }
-
-struct lzma_choice {
-	struct contexts contexts;
-	unsigned distance; /* of differences; 0: none */
-	uint32_t nice_len; /* only where there are long matches */
-	uint64_t bytes;	   /* of what was packed with them */
-};
 
 static void set_fast_options(lzma_options_lzma *options)
 {
@@ -133,7 +122,7 @@ static void set_fast_options(lzma_options_lzma *options)
 
 /* Make those contexts of the list that are better than the choice the choice. */
 static int try_contexts(const struct lzma_probe *probe, struct span sample,
-			const struct contexts *list, size_t count,
+			const struct lzma_contexts *list, size_t count,
 			struct lzma_choice *best, dwarfs_error **err)
 {
 	lzma_options_lzma options;
@@ -244,23 +233,29 @@ static int keep_better(const struct lzma_probe *probe, struct lzma_choice *best,
 
 /* Slow packing decides where fast packing shows no clear difference. */
 static int compare_well(const struct lzma_probe *probe, struct span sample,
-			struct lzma_choice differences, struct lzma_choice *choice,
+			struct lzma_choice differences, struct lzma_choices *choices,
 			dwarfs_error **err)
 {
 	const struct ranges all = { { sample }, 1 };
+	struct lzma_choice *choice = &choices->best;
+	uint64_t plain;
 	int ret;
 
 	choice->nice_len = differences.nice_len = SHORT_NICE;
 	ret = count_choice(probe, choice, &all, UINT64_MAX, err);
-	return ret < 0 ? ret
-		       : keep_better(probe, choice, differences, CHOICE_GAIN, &all, err);
+	plain = choice->bytes;
+	if (ret == 0)
+		ret = keep_better(probe, choice, differences, CHOICE_GAIN, &all, err);
+	choices->saved = plain - choice->bytes;
+	return ret;
 }
 
 /* Make differences the choice if they are better. */
 static int choose_differences(const struct lzma_probe *probe, struct span sample,
-			      lzma_mode mode, struct lzma_choice *choice,
+			      lzma_mode mode, struct lzma_choices *choices,
 			      dwarfs_error **err)
 {
+	struct lzma_choice *choice = &choices->best;
 	struct lzma_choice best = { usual, dw_similar_distance(sample),
 				    .bytes = UINT64_MAX };
 	struct lzma_choice other;
@@ -280,9 +275,11 @@ static int choose_differences(const struct lzma_probe *probe, struct span sample
 		best = other;
 	ratio = (double)best.bytes / (double)choice->bytes;
 	if (mode != LZMA_MODE_FAST && ratio > CLEAR_GAIN && ratio < NO_GAIN)
-		return compare_well(probe, sample, best, choice, err);
-	if (ratio < CHOICE_GAIN)
-		*choice = best;
+		return compare_well(probe, sample, best, choices, err);
+	if (ratio >= CHOICE_GAIN)
+		return 0;
+	choices->saved = choice->bytes - best.bytes;
+	*choice = best;
 	return 0;
 }
 
@@ -312,29 +309,36 @@ static int choose_for_long_matches(const struct lzma_probe *probe, struct span b
 }
 
 int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span sample,
-		  uint32_t full_nice_len, lzma_options_lzma *options,
-		  uint32_t *distance_out, dwarfs_error **err)
+		  uint32_t full_nice_len, lzma_mode mode,
+		  struct lzma_choices *choices_out, dwarfs_error **err)
 {
-	struct lzma_choice choice = { usual };
+	struct lzma_choices choices = { { usual }, { usual }, 0 };
 	uint64_t usual_bytes = 0;
 	int ret = 0;
 
 	if (sample.size > FAST_BYTES)
 		sample.size = FAST_BYTES;
 	if (sample.size >= LEAST_BYTES) {
-		ret = choose_contexts(probe, sample, &choice, &usual_bytes, err);
+		ret = choose_contexts(probe, sample, &choices.best, &usual_bytes, err);
+		choices.plain = choices.best;
 		if (ret == 0)
-			ret = choose_differences(probe, sample, options->mode, &choice,
-						 err);
+			ret = choose_differences(probe, sample, mode, &choices, err);
 	}
-	choice.nice_len = full_nice_len;
-	if (ret == 0 && sample.size >= LEAST_BYTES && options->mode != LZMA_MODE_FAST &&
+	choices.best.nice_len = full_nice_len;
+	if (ret == 0 && sample.size >= LEAST_BYTES && mode != LZMA_MODE_FAST &&
 	    usual_bytes <= sample.size / LONG_MATCHES_RATIO)
-		ret = choose_for_long_matches(probe, block, full_nice_len, &choice, err);
-	set_contexts(options, choice.contexts);
-	options->nice_len = choice.nice_len;
-	*distance_out = choice.distance;
+		ret = choose_for_long_matches(probe, block, full_nice_len, &choices.best,
+					      err);
+	choices.plain.nice_len = choices.best.nice_len;
+	if (choices.saved)
+		choices.saved = choices.saved * (uint64_t)block.size / sample.size;
+	*choices_out = choices;
 	return ret;
+}
+
+struct lzma_choice dw_lzma_usual_choice(uint32_t nice_len)
+{
+	return (struct lzma_choice){ usual, .nice_len = nice_len };
 }
 
 uint64_t dw_lzma_adapt_memory(size_t block_bytes, lzma_mode mode)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/encode/lzma_encode: pack into an .xz stream, of one Block or of several.
- *
- * A single Block is written as a stream, without sizes in its header. Several have their
- * sizes in their headers and in the index, so that each can be found and unpacked
- * independently.
+ * codec/encode/lzma/lzma_encode: pack into an .xz stream, with the options and filters that suit
+ * the data; see lzma_ranges for options and lzma_stream for the container.
  */
 #include "config.h"
 
@@ -13,8 +10,8 @@
 #include <lzma.h>
 
 #include "base/bytes.h"
-#include "codec/encode/lzma_adapt.h"
-#include "codec/encode/lzma_encode.h"
+#include "codec/encode/lzma/lzma_encode.h"
+#include "codec/encode/lzma/lzma_ranges.h"
 #include "codec/lzma/lzma_block.h"
 
 /* If machine code is expected, a sample of a large block shows whether a BCJ filter may
@@ -43,8 +40,6 @@ struct attempt {
 	lzma_options_lzma options;
 	lzma_filter plain[2];
 	lzma_filter branch[3]; /* with a BCJ filter first, if requested */
-	lzma_options_delta differences;
-	lzma_filter delta[3]; /* with a delta filter first, unless its distance is 0 */
 };
 
 struct lzma_packer {
@@ -55,7 +50,7 @@ struct lzma_packer {
 	size_t part_bytes; /* of a Block's contents; SIZE_MAX: all in one Block */
 	int bcj;	   /* requested: 0, DW_LZMA_ANY_MACHINE, or a filter */
 	bool adapts;
-	uint32_t full_nice_len; /* where the data do not ask for another */
+	struct lzma_ranges ranges; /* of this block */
 	struct buffer sample;
 	struct buffer other; /* the second attempt */
 };
@@ -101,10 +96,8 @@ static uint64_t set_filters(struct attempt *attempt, const struct codec_spec *sp
 	if (!set_lzma_options(&attempt->options, spec, block_bytes))
 		return UINT64_MAX;
 	attempt->stream = (lzma_stream){ .allocator = &dw_lzma_allocator };
-	attempt->plain[0] = attempt->branch[1] = attempt->delta[1] = lzma2;
-	attempt->plain[1] = attempt->branch[2] = attempt->delta[2] = last;
-	attempt->differences = (lzma_options_delta){ .type = LZMA_DELTA_TYPE_BYTE };
-	attempt->delta[0] = (lzma_filter){ LZMA_FILTER_DELTA, &attempt->differences };
+	attempt->plain[0] = attempt->branch[1] = lzma2;
+	attempt->plain[1] = attempt->branch[2] = last;
 	attempt->branch[0] = (lzma_filter){ LZMA_FILTER_X86, NULL };
 	if (spec->bcj != DW_LZMA_ANY_MACHINE)
 		attempt->branch[0].id = (lzma_vli)spec->bcj;
@@ -160,206 +153,44 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 		dw_free(packer);
 		return dw_fail(err, DWARFS_ERR_INVALID, "the options do not go together");
 	}
-	packer->full_nice_len = packer->best.options.nice_len;
 	*state_out = packer;
 	return 0;
 }
 
-/* -- one Block ----------------------------------------------------------------------- */
-
-/* Let the stream's coder consume a piece of the input; LZMA_OK if there is not enough
- * space for the output. */
-static int feed_stream(lzma_stream *stream, struct span all, size_t from, size_t upto,
-		       struct codec_watch *watch, lzma_ret *coded_out, dwarfs_error **err)
-{
-	lzma_ret coded = LZMA_OK;
-	int ret;
-
-	stream->next_in = all.data + from;
-	stream->avail_in = 0;
-	while (coded == LZMA_OK && stream->avail_out > 0) {
-		if (stream->avail_in == 0) {
-			if ((ret = dw_codec_go_on(watch, from, err)) < 0)
-				return ret;
-			stream->avail_in = upto - from < DW_CODEC_SLICE_BYTES
-						   ? upto - from
-						   : DW_CODEC_SLICE_BYTES;
-			from += stream->avail_in;
-		}
-		coded = lzma_code(stream, from < upto ? LZMA_RUN : LZMA_FINISH);
-	}
-	*coded_out = coded;
-	return 0;
-}
-
-static int pack_whole(const struct lzma_packer *packer, lzma_stream *stream,
-		      const lzma_filter *filters, struct span in, size_t room,
-		      struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
-{
-	lzma_ret coded = lzma_stream_encoder(stream, filters, packer->check);
-	int ret;
-
-	stream->next_out = out->data;
-	stream->avail_out = room;
-	if (coded == LZMA_OK &&
-	    (ret = feed_stream(stream, in, 0, in.size, watch, &coded, err)) < 0)
-		return ret;
-	if (coded == LZMA_STREAM_END)
-		out->size = room - stream->avail_out;
-	return dw_lzma_result(coded, err);
-}
-
-/* -- several Blocks ------------------------------------------------------------------ */
-
-/* A stream that is being assembled. */
-struct stream_parts {
-	lzma_stream *stream;
-	const lzma_filter *filters;
-	struct codec_watch *watch;
-	lzma_check check;
-	lzma_index *index;
-	uint8_t *out;
-	size_t at, room;
-};
-
-/* Append one Block; its header is written last, when its sizes are known. */
-static int pack_part(struct stream_parts *parts, struct span in, size_t from, size_t upto,
-		     lzma_ret *coded_out, dwarfs_error **err)
-{
-	lzma_stream *stream = parts->stream;
-	lzma_block block = {
-		.version = 1,
-		.check = parts->check,
-		.filters = (lzma_filter *)parts->filters,
-		/* The header has space for sizes up to these. */
-		.compressed_size = lzma_block_buffer_bound(upto - from),
-		.uncompressed_size = upto - from,
-	};
-	size_t header = parts->at;
-	lzma_ret coded = lzma_block_header_size(&block);
-	int ret;
-
-	*coded_out = LZMA_BUF_ERROR;
-	if (coded == LZMA_OK && block.header_size >= parts->room - parts->at)
-		return 0;
-	if (coded == LZMA_OK)
-		coded = lzma_block_encoder(stream, &block);
-	parts->at += block.header_size;
-	stream->next_out = parts->out + parts->at;
-	stream->avail_out = parts->room - parts->at;
-	if (coded == LZMA_OK &&
-	    (ret = feed_stream(stream, in, from, upto, parts->watch, &coded, err)) < 0)
-		return ret;
-	parts->at = parts->room - stream->avail_out;
-	if (coded == LZMA_STREAM_END)
-		coded = lzma_block_header_encode(&block, parts->out + header);
-	else if (coded == LZMA_OK)
-		coded = LZMA_BUF_ERROR;
-	if (coded == LZMA_OK)
-		coded = lzma_index_append(parts->index, &dw_lzma_allocator,
-					  lzma_block_unpadded_size(&block),
-					  block.uncompressed_size);
-	*coded_out = coded;
-	return 0;
-}
-
-static lzma_ret end_parts(struct stream_parts *parts)
-{
-	lzma_stream_flags flags = {
-		.version = 0,
-		.check = parts->check,
-		.backward_size = lzma_index_size(parts->index),
-	};
-	lzma_ret coded;
-
-	coded = lzma_index_buffer_encode(parts->index, parts->out, &parts->at,
-					 parts->room);
-	if (coded != LZMA_OK)
-		return coded;
-	if (parts->room - parts->at < LZMA_STREAM_HEADER_SIZE)
-		return LZMA_BUF_ERROR;
-	coded = lzma_stream_footer_encode(&flags, parts->out + parts->at);
-	parts->at += LZMA_STREAM_HEADER_SIZE;
-	return coded;
-}
-
-static int pack_each(struct stream_parts *parts, struct span in, size_t part_bytes,
-		     struct buffer *out, dwarfs_error **err)
-{
-	lzma_stream_flags flags = { .version = 0, .check = parts->check };
-	lzma_ret coded = lzma_stream_header_encode(&flags, parts->out);
-	int ret;
-
-	parts->at = LZMA_STREAM_HEADER_SIZE;
-	for (size_t from = 0; coded == LZMA_OK && from < in.size;) {
-		size_t upto = in.size - from > part_bytes ? from + part_bytes : in.size;
-
-		if ((ret = pack_part(parts, in, from, upto, &coded, err)) < 0)
-			return ret;
-		from = upto;
-	}
-	if (coded == LZMA_OK)
-		coded = end_parts(parts);
-	if (coded == LZMA_OK)
-		out->size = parts->at;
-	return dw_lzma_result(coded, err);
-}
-
-static int pack_parts(const struct lzma_packer *packer, lzma_stream *stream,
-		      const lzma_filter *filters, struct span in, size_t room,
-		      struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
-{
-	struct stream_parts parts = {
-		.stream = stream,
-		.filters = filters,
-		.watch = watch,
-		.check = packer->check,
-		.index = lzma_index_init(&dw_lzma_allocator),
-		.out = out->data,
-		.room = room,
-	};
-	int ret;
-
-	if (!parts.index)
-		return dw_fail_nomem(err);
-	ret = room < LZMA_STREAM_HEADER_SIZE
-		      ? 0
-		      : pack_each(&parts, in, packer->part_bytes, out, err);
-	lzma_index_end(parts.index, &dw_lzma_allocator);
-	return ret;
-}
-
-/* Pack into at most room bytes of out; its size stays 0 if that is too small. */
-static int pack_filtered(const struct lzma_packer *packer, lzma_stream *stream,
-			 const lzma_filter *filters, struct span in, size_t room,
-			 struct buffer *out, struct codec_watch *watch,
-			 dwarfs_error **err)
-{
-	out->size = 0;
-	if (dw_buffer_reserve(out, room, err) < 0)
-		return DWARFS_ERR_NOMEM;
-	return in.size > packer->part_bytes
-		       ? pack_parts(packer, stream, filters, in, room, out, watch, err)
-		       : pack_whole(packer, stream, filters, in, room, out, watch, err);
-}
-
 /* -- with and without a filter ------------------------------------------------------- */
 
+/* Pack into at most room bytes of out, with a BCJ filter or 0. */
+static int pack_ranges(const struct lzma_packer *packer, struct attempt *attempt,
+		       const struct lzma_ranges *ranges, lzma_vli branch, struct span in,
+		       size_t room, struct buffer *out, struct codec_watch *watch,
+		       dwarfs_error **err)
+{
+	const struct lzma_plan plan = {
+		.options = &attempt->options,
+		.branch = branch,
+		.check = packer->check,
+		.part_bytes = packer->part_bytes,
+		.ranges = ranges->list,
+		.range_count = ranges->count,
+	};
+
+	return dw_lzma_write_stream(&attempt->stream, &plan, in, room, out, watch, err);
+}
+
 /* Pack both ways and keep the smaller result; that without filter if they are equal. */
-static int pack_both(struct lzma_packer *packer, struct attempt *attempt, struct span in,
-		     struct buffer *out, bool *branch_out, struct codec_watch *watch,
-		     dwarfs_error **err)
+static int pack_both(struct lzma_packer *packer, struct attempt *attempt,
+		     const struct lzma_ranges *ranges, struct span in, struct buffer *out,
+		     bool *branch_out, struct codec_watch *watch, dwarfs_error **err)
 {
 	size_t room = in.size - 1;
-	int ret = pack_filtered(packer, &attempt->stream, attempt->plain, in, room, out,
-				watch, err);
+	int ret = pack_ranges(packer, attempt, ranges, 0, in, room, out, watch, err);
 
 	if (ret < 0)
 		return ret;
 	if (out->size)
 		room = out->size - 1;
-	ret = pack_filtered(packer, &attempt->stream, attempt->branch, in, room,
-			    &packer->other, watch, err);
+	ret = pack_ranges(packer, attempt, ranges, attempt->branch[0].id, in, room,
+			  &packer->other, watch, err);
 	if (ret < 0)
 		return ret;
 	*branch_out = packer->other.size > 0;
@@ -370,6 +201,23 @@ static int pack_both(struct lzma_packer *packer, struct attempt *attempt, struct
 		packer->other = worse;
 	}
 	return 0;
+}
+
+/* A block that is packed in one way. */
+static struct lzma_ranges single_range(const lzma_options_lzma *options, size_t bytes)
+{
+	return (struct lzma_ranges){
+		.list = { { bytes, dw_lzma_usual_choice(options->nice_len) } },
+		.count = 1,
+	};
+}
+
+static bool has_branches(const struct lzma_ranges *ranges)
+{
+	for (size_t i = 0; i < ranges->count; i++)
+		if (ranges->list[i].choice.distance == 0)
+			return true;
+	return false;
 }
 
 static struct span sample_or_all(const struct lzma_packer *packer, struct span in)
@@ -401,38 +249,38 @@ static lzma_vli likely_machine(struct span in)
 	return 0;
 }
 
-/* Whether a filter may help with a block, and which one. */
-static void choose_branch(struct lzma_packer *packer, struct span in, bool *try_out)
+/* Whether a filter may help with a block, and which one; takes a sample of a large block. */
+static int choose_branch(struct lzma_packer *packer, struct span in, bool *try_out,
+			 dwarfs_error **err)
 {
 	lzma_vli filter = (lzma_vli)packer->bcj;
-
-	*try_out = false;
-	if (filter == 0)
-		return;
-	if (filter == DW_LZMA_ANY_MACHINE)
-		filter = likely_machine(sample_or_all(packer, in));
-	packer->best.branch[0].id = packer->probe.branch[0].id =
-		packer->whole.branch[0].id = filter;
-	*try_out = filter != 0;
-}
-
-/* Take the sample that is needed, and adapt the options to it. */
-static int adapt_to_sample(struct lzma_packer *packer, struct span in,
-			   struct codec_watch *watch, dwarfs_error **err)
-{
-	const struct lzma_probe probe = { &packer->probe.stream, &packer->other, watch };
 	int ret;
 
-	if (!packer->bcj && !packer->adapts)
+	*try_out = false;
+	if (filter == 0 || !has_branches(&packer->ranges))
 		return 0;
 	if (in.size > SMALL_BYTES &&
 	    (ret = dw_codec_take_sample(in, PIECE_COUNT, PIECE_BYTES, &packer->sample,
 					err)) < 0)
 		return ret;
+	if (filter == DW_LZMA_ANY_MACHINE)
+		filter = likely_machine(sample_or_all(packer, in));
+	packer->best.branch[0].id = packer->probe.branch[0].id =
+		packer->whole.branch[0].id = filter;
+	*try_out = filter != 0;
+	return 0;
+}
+
+static int find_ranges(struct lzma_packer *packer, struct span in,
+		       struct codec_watch *watch, dwarfs_error **err)
+{
+	const struct lzma_probe probe = { &packer->probe.stream, &packer->other, watch };
+	const lzma_options_lzma *options = &packer->best.options;
+
+	packer->ranges = single_range(options, in.size);
 	return packer->adapts
-		       ? dw_lzma_adapt(&probe, in, sample_or_all(packer, in),
-				       packer->full_nice_len, &packer->best.options,
-				       &packer->best.differences.dist, err)
+		       ? dw_lzma_find_ranges(&probe, in, options->nice_len, options->mode,
+					     &packer->sample, &packer->ranges, err)
 		       : 0;
 }
 
@@ -452,31 +300,39 @@ static int try_whole(struct lzma_packer *packer, struct span in, bool *branch_ou
 	return ret;
 }
 
+/* Whether the filter helps with a large block. */
+static int try_large(struct lzma_packer *packer, struct span in, struct buffer *out,
+		     bool *branch_out, struct codec_watch *watch, dwarfs_error **err)
+{
+	const struct lzma_ranges single =
+		single_range(&packer->probe.options, packer->sample.size);
+	int ret = pack_both(packer, &packer->probe, &single,
+			    dw_buffer_span(&packer->sample), out, branch_out, watch, err);
+
+	if (ret == 0 && *branch_out && packer->best.options.mode == LZMA_MODE_NORMAL)
+		ret = try_whole(packer, in, branch_out, watch, err);
+	return ret;
+}
+
 int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 		 struct codec_watch *watch, dwarfs_error **err)
 {
 	struct lzma_packer *packer = state;
 	struct attempt *best = &packer->best;
-	bool try_branch, branch = false;
-	int ret = adapt_to_sample(packer, in, watch, err);
+	bool try_branch = false, branch = false;
+	int ret = find_ranges(packer, in, watch, err);
 
+	if (ret == 0)
+		ret = choose_branch(packer, in, &try_branch, err);
 	if (ret < 0)
 		return ret;
-	if (best->differences.dist)
-		return pack_filtered(packer, &best->stream, best->delta, in, in.size - 1,
-				     out, watch, err);
-	choose_branch(packer, in, &try_branch);
 	if (try_branch && in.size <= SMALL_BYTES)
-		return pack_both(packer, best, in, out, &branch, watch, err);
-	if (try_branch &&
-	    (ret = pack_both(packer, &packer->probe, dw_buffer_span(&packer->sample), out,
-			     &branch, watch, err)) < 0)
+		return pack_both(packer, best, &packer->ranges, in, out, &branch, watch,
+				 err);
+	if (try_branch && (ret = try_large(packer, in, out, &branch, watch, err)) < 0)
 		return ret;
-	if (branch && packer->best.options.mode == LZMA_MODE_NORMAL &&
-	    (ret = try_whole(packer, in, &branch, watch, err)) < 0)
-		return ret;
-	return pack_filtered(packer, &best->stream, branch ? best->branch : best->plain,
-			     in, in.size - 1, out, watch, err);
+	return pack_ranges(packer, best, &packer->ranges, branch ? best->branch[0].id : 0,
+			   in, in.size - 1, out, watch, err);
 }
 
 /* The attempts: on a small block with the filter, and on a sample. */
@@ -491,7 +347,9 @@ static uint64_t memory_of_attempts(const struct codec_spec *spec, lzma_mode mode
 	if (spec->bcj && block_bytes > SMALL_BYTES &&
 	    set_probe(&probe, spec->bcj) > bytes)
 		bytes = set_probe(&probe, spec->bcj);
-	if ((spec->bcj || spec->adapts) && block_bytes > SMALL_BYTES)
+	if (spec->adapts)
+		bytes += dw_lzma_range_sample(block_bytes);
+	if (spec->bcj && block_bytes > SMALL_BYTES)
 		bytes += 2 * SMALL_BYTES;
 	else if (spec->bcj)
 		bytes += block_bytes;

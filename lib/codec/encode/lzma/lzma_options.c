@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/encode/lzma_options: the options of lzma, and its row in the table; lzma_encode.c
+ * codec/encode/lzma/lzma_options: the options of lzma, and its row in the table; lzma_encode.c
  * does the work.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include <lzma.h>
 
-#include "codec/encode/lzma_encode.h"
+#include "codec/encode/lzma/lzma_encode.h"
 
 #define DEFAULT_LEVEL 9
 #define MAX_LEVEL     9

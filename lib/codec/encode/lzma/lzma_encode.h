@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/encode/lzma_encode: functions of the encoder for the table in lzma_options.c; see
+ * codec/encode/lzma/lzma_encode: functions of the encoder for the table in lzma_options.c; see
  * ops.h.
  */
-#ifndef DW_CODEC_ENCODE_LZMA_ENCODE_H
-#define DW_CODEC_ENCODE_LZMA_ENCODE_H
+#ifndef DW_CODEC_ENCODE_LZMA_LZMA_ENCODE_H
+#define DW_CODEC_ENCODE_LZMA_LZMA_ENCODE_H
 
 #include "codec/encode/ops.h"
 

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/encode/lzma/lzma_ranges: the ranges of a block that lzma packs in different ways.
+ *
+ * A block may contain several files, such as arrays of numbers of different types, and a file
+ * several of these. Each array has a distance of similar bytes and an alignment; see positions.
+ * They are found for windows of the block. Windows in a row that agree are a range, if they are
+ * enough; what is between is a range, too. Text and programs do not differ in this: most blocks
+ * are a single range.
+ *
+ * A range that is packed as differences is a Block, whose dictionary begins empty, and so does
+ * that of the Block after it. So it has to save more than that takes.
+ */
+#include "config.h"
+
+#if HAVE_LZMA
+
+#include "codec/encode/lzma/lzma_ranges.h"
+#include "codec/encode/positions.h"
+
+#define MAX_WINDOWS  256
+#define WINDOW_BYTES ((size_t)256 << 10)
+#define ROW_WINDOWS  4 /* fewer windows that agree are no range of their own */
+
+/* What a range saves at least as differences. */
+#define LEAST_SAVED ((uint64_t)64 << 10)
+
+#define PIECE_COUNT 4
+#define PIECE_BYTES ((size_t)128 << 10)
+
+/* Of a window. */
+struct hint {
+	uint16_t distance;
+	bool is_aligned;
+	bool is_mixed; /* it does not agree with enough others */
+};
+
+struct hints {
+	struct span block;
+	size_t window_bytes;
+	size_t count;
+	struct hint list[MAX_WINDOWS];
+};
+
+static bool agree(struct hint a, struct hint b)
+{
+	return a.is_mixed == b.is_mixed &&
+	       (a.is_mixed || (a.distance == b.distance && a.is_aligned == b.is_aligned));
+}
+
+static struct hint hint_of(struct span window)
+{
+	return (struct hint){
+		.distance = (uint16_t)dw_similar_distance(window),
+		.is_aligned = dw_has_alignment(window),
+	};
+}
+
+static struct hint hint_at(const struct hints *hints, size_t number)
+{
+	return hint_of((struct span){ hints->block.data + number * hints->window_bytes,
+				      hints->window_bytes });
+}
+
+/* Windows between two that agree are not examined: they are fewer than a row. */
+static void find_hints(struct span block, struct hints *hints)
+{
+	size_t step;
+
+	hints->block = block;
+	hints->window_bytes = WINDOW_BYTES;
+	while (block.size / hints->window_bytes > MAX_WINDOWS)
+		hints->window_bytes *= 2;
+	hints->count = block.size / hints->window_bytes;
+	for (size_t i = 0; i < hints->count; i += ROW_WINDOWS)
+		hints->list[i] = hint_at(hints, i);
+	for (size_t i = 0; i < hints->count; i += ROW_WINDOWS) {
+		const bool is_inside =
+			i + ROW_WINDOWS < hints->count &&
+			agree(hints->list[i], hints->list[i + ROW_WINDOWS]);
+
+		for (step = 1; step < ROW_WINDOWS && i + step < hints->count; step++)
+			hints->list[i + step] =
+				is_inside ? hints->list[i] : hint_at(hints, i + step);
+	}
+}
+
+/* The end of the windows in a row that agree with this one. */
+static size_t row_end(const struct hints *hints, size_t first)
+{
+	size_t end = first + 1;
+
+	while (end < hints->count && agree(hints->list[first], hints->list[end]))
+		end++;
+	return end;
+}
+
+static void mark_mixed(struct hints *hints)
+{
+	for (size_t i = 0, end; i < hints->count; i = end) {
+		end = row_end(hints, i);
+		if (end - i < ROW_WINDOWS)
+			for (size_t k = i; k < end; k++)
+				hints->list[k].is_mixed = true;
+	}
+}
+
+/* Of the windows between two rows, the end of what agrees with the first row. */
+static size_t border_between(const struct hints *hints, size_t first, size_t end)
+{
+	const size_t most = end * hints->window_bytes, step = hints->window_bytes / 4;
+	size_t border = first * hints->window_bytes;
+
+	while (border < most &&
+	       agree(hints->list[first - 1],
+		     hint_of((struct span){ hints->block.data + border, step })))
+		border += step;
+	return border;
+}
+
+/* The ranges without their choices; what is less than a window at the end belongs to the last. A
+ * few windows between two rows are divided between these. */
+static void list_ranges(const struct hints *hints, struct lzma_ranges *ranges)
+{
+	struct lzma_range *range = ranges->list;
+	struct lzma_range *const last = range + DW_LZMA_MAX_RANGES - 1;
+
+	for (size_t i = 0, end; i < hints->count && range < last; i = end) {
+		end = row_end(hints, i);
+		if (range > ranges->list && end < hints->count && end - i < ROW_WINDOWS)
+			range[-1].upto = border_between(hints, i, end);
+		else
+			range++->upto = end * hints->window_bytes;
+	}
+	if (range == ranges->list)
+		range++;
+	ranges->count = (size_t)(range - ranges->list);
+	range[-1].upto = hints->block.size;
+}
+
+/* -- their choices ------------------------------------------------------------------- */
+
+size_t dw_lzma_range_sample(size_t block_bytes)
+{
+	return block_bytes > PIECE_COUNT * PIECE_BYTES ? PIECE_COUNT * PIECE_BYTES : 0;
+}
+
+static int choose(const struct lzma_probe *probe, struct span part, uint32_t nice_len,
+		  lzma_mode mode, struct buffer *buffer, struct lzma_choices *choices_out,
+		  dwarfs_error **err)
+{
+	struct span sample = part;
+	int ret = 0;
+
+	if (dw_lzma_range_sample(part.size)) {
+		ret = dw_codec_take_sample(part, PIECE_COUNT, PIECE_BYTES, buffer, err);
+		sample = dw_buffer_span(buffer);
+	}
+	return ret < 0 ? ret
+		       : dw_lzma_adapt(probe, part, sample, nice_len, mode, choices_out,
+				       err);
+}
+
+/* The end of the ranges in a row that are best as differences at the same distance, or plain. */
+static size_t same_end(const struct lzma_choices *choices, size_t first, size_t count,
+		       uint64_t *saved_out)
+{
+	size_t end = first;
+
+	*saved_out = 0;
+	while (end < count && choices[end].best.distance == choices[first].best.distance)
+		*saved_out += choices[end++].saved;
+	return end;
+}
+
+/* Append a range, or make it a part of the one before it. */
+static void add_range(struct lzma_ranges *ranges, size_t upto,
+		      const struct lzma_choice *choice)
+{
+	struct lzma_range *last = ranges->list + ranges->count - 1;
+
+	if (ranges->count > 0 && last->choice.distance == choice->distance &&
+	    last->choice.contexts.lc == choice->contexts.lc &&
+	    last->choice.contexts.lp == choice->contexts.lp &&
+	    last->choice.contexts.pb == choice->contexts.pb)
+		last->upto = upto;
+	else
+		ranges->list[ranges->count++] = (struct lzma_range){ upto, *choice };
+}
+
+static void use_choices(const struct lzma_choices *choices, struct lzma_ranges *ranges)
+{
+	const size_t count = ranges->count;
+	uint64_t saved;
+
+	ranges->count = 0;
+	for (size_t i = 0, end; i < count; i = end) {
+		bool is_best;
+
+		end = same_end(choices, i, count, &saved);
+		is_best = saved >= LEAST_SAVED || end - i == count;
+		for (size_t k = i; k < end; k++)
+			add_range(ranges, ranges->list[k].upto,
+				  is_best ? &choices[k].best : &choices[k].plain);
+	}
+}
+
+int dw_lzma_find_ranges(const struct lzma_probe *probe, struct span block,
+			uint32_t nice_len, lzma_mode mode, struct buffer *sample,
+			struct lzma_ranges *ranges_out, dwarfs_error **err)
+{
+	struct lzma_choices choices[DW_LZMA_MAX_RANGES];
+	struct hints hints;
+	size_t from = 0;
+	int ret = 0;
+
+	find_hints(block, &hints);
+	mark_mixed(&hints);
+	list_ranges(&hints, ranges_out);
+	for (size_t i = 0; ret == 0 && i < ranges_out->count; i++) {
+		const size_t upto = ranges_out->list[i].upto;
+
+		ret = choose(probe, (struct span){ block.data + from, upto - from },
+			     nice_len, mode, sample, choices + i, err);
+		from = upto;
+	}
+	if (ret == 0)
+		use_choices(choices, ranges_out);
+	return ret;
+}
+
+#endif
