@@ -11,7 +11,8 @@
  * regular file fail; "pread:N" the Nth pread of the byte at 100000 of any file;
  * "share" lets each file system share ranges of files, by copying them; "garble" lets it change
  * a byte of each; "clone:N" lets the Nth such call fail, 0 each of them;
- * "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file to which a line is
+ * "O_TMPFILE" refuses files without a name; "eintr" lets a signal interrupt each open
+ * for writing, unless it repeats the last one. DWARFS_FAULT_LOG is a file to which a line is
  * appended for each of these calls, and for link and rename.
  */
 #define _GNU_SOURCE
@@ -263,8 +264,26 @@ static mode_t mode_of(int flags, va_list arguments)
 		       : 0;
 }
 
+/* Whether a signal interrupts this open, which then opens nothing. */
+static int is_interrupted(const char *path, int flags)
+{
+	static _Thread_local char last_path[4096];
+	static _Thread_local int last_flags;
+
+	if (fault("eintr") < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return 0;
+	if (strcmp(path, last_path) == 0 && flags == last_flags)
+		return 0;
+	snprintf(last_path, sizeof(last_path), "%s", path);
+	last_flags = flags;
+	errno = EINTR;
+	return 1;
+}
+
 static int open_with(const char *name, const char *path, int flags, mode_t mode)
 {
+	if (is_interrupted(path, flags))
+		return -1;
 	if ((flags & O_TMPFILE) == O_TMPFILE && fault("O_TMPFILE") >= 0) {
 		errno = EOPNOTSUPP;
 		return -1;
@@ -278,6 +297,8 @@ static int openat_with(const char *name, int dir, const char *path, int flags,
 	static atomic_int count;
 	int from = fault("openat:");
 
+	if (is_interrupted(path, flags))
+		return -1;
 	if (atomic_fetch_add(&count, 1) + 1 >= from && from > 0) {
 		errno = EMFILE;
 		return -1;

@@ -61,12 +61,23 @@ static struct output *new_output(int fd)
 	return output;
 }
 
+/* open(); on some file systems a signal interrupts it. */
+static int open_output(const char *path, int flags)
+{
+	int fd;
+
+	do
+		fd = open(path, flags | O_CLOEXEC, 0666);
+	while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
 /* A process that waits for the first byte of a named pipe must see its end, if there is none. */
 static void end_fifo(struct output *output)
 {
 	if (!output->fifo || output->fd >= 0)
 		return;
-	output->fd = open(output->fifo, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	output->fd = open_output(output->fifo, O_WRONLY | O_NOCTTY | O_NONBLOCK);
 	output->owns_fd = output->fd >= 0;
 }
 
@@ -164,7 +175,7 @@ static bool has_name(int fd, const char *name)
  * -EEXIST if this is not known. */
 static int remove_left_over(const char *name)
 {
-	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = open_output(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	int ret = -EEXIST;
 	struct stat st;
 
@@ -207,14 +218,14 @@ static int find_name(struct output *output,
  * closed before the file gets its final name: only that may report a failed write. */
 static int lock_output(struct output *output, const char *path)
 {
-	output->lock_fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	output->lock_fd = open_output(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	return output->lock_fd < 0 ? -errno : lock_file(output->lock_fd);
 }
 
 /* Another process may remove the new file before it is locked. */
 static int create_named(struct output *output, const char *name)
 {
-	output->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	output->fd = open_output(name, O_WRONLY | O_CREAT | O_EXCL);
 	if (output->fd < 0)
 		return -errno;
 	if (lock_output(output, name) != -EBUSY && has_name(output->fd, name))
@@ -240,7 +251,7 @@ static int open_unnamed(struct output *output)
 
 	if (!folder)
 		return -ENOMEM;
-	output->fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	output->fd = open_output(folder, O_WRONLY | O_TMPFILE);
 	if (output->fd < 0)
 		return -errno;
 	link_source(output->fd, source, sizeof(source));
@@ -310,9 +321,7 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 static int open_in_place(struct output *output, const char *path, int flags,
 			 dwarfs_error **err)
 {
-	do
-		output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
-	while (output->fd < 0 && errno == EINTR);
+	output->fd = open_output(path, O_WRONLY | O_NOCTTY | flags);
 	if (output->fd < 0)
 		return dw_output_fail(err, errno, "cannot open output file", path);
 	output->owns_fd = true;
@@ -568,7 +577,7 @@ static int settle_new(const struct output *output)
 	}
 	if (errno == EEXIST)
 		return -EEXIST;
-	fd = open(output->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open_output(output->path, O_WRONLY | O_CREAT | O_EXCL);
 	if (fd < 0)
 		return -errno;
 	dw_fd_close(fd);
@@ -634,7 +643,7 @@ static int settle_unnamed(struct output *output, dwarfs_error **err)
 static void sync_folder(const struct output *output)
 {
 	auto_free char *folder = folder_of(output->path);
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int fd = folder ? open_output(folder, O_RDONLY | O_DIRECTORY) : -1;
 
 	if (fd < 0)
 		return;

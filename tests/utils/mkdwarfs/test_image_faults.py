@@ -116,6 +116,12 @@ class Faults(rewritten.Case):
                 self.assertEqual(self.attempt(inputs, words, fault).code, 1, fault)
                 self.assertFalse(self.check(new, f"{name}: {fault}", 0)[0])
 
+    def test_interrupted_opens(self):
+        for _, inputs, words, new in self.commands():
+            for fault in ("eintr", "eintr O_TMPFILE"):
+                self.expect(self.attempt(inputs, words, fault), 0)
+                self.assertEqual(read(self.path("out", "x")), new)
+
     def test_a_run_after_one_that_was_killed(self):
         for _, inputs, words, new in self.commands():
             self.assertEqual(self.attempt(inputs, words, "end:4 O_TMPFILE").code, KILLED)
