@@ -30,7 +30,8 @@ struct prefetch {
 		pieces; /* without holes, each in one unit, by offset in the block */
 	struct prefetch_unit *units; /* by block and offset */
 	size_t unit_count, unit_room;
-	bool whole; /* units are kept whole */
+	uint64_t capacity; /* for extents; the budget may change meanwhile */
+	bool whole;	   /* units are kept whole */
 };
 
 struct prefetch_job {
@@ -183,7 +184,7 @@ static uint64_t bytes_of_work(uint64_t unit_bytes)
 /* Space for the files, so that decoding does not evict them. */
 static uint64_t room_for(const struct prefetch *prefetch, uint64_t unit_bytes)
 {
-	uint64_t most = dw_cache_extent_capacity(prefetch->image->cache);
+	uint64_t most = prefetch->capacity;
 	uint64_t work = bytes_of_work(unit_bytes);
 	uint64_t rest = 2 * most > work ? 2 * most - work : 0;
 
@@ -318,8 +319,7 @@ static uint32_t workers_for(const struct prefetch *prefetch, uint64_t unit_bytes
 {
 	const dwarfs_image *image = prefetch->image;
 	uint64_t workers = dw_context_workers(image->context);
-	uint64_t rest = dw_cache_extent_capacity(image->cache) * 2 -
-			room_for(prefetch, unit_bytes);
+	uint64_t rest = 2 * prefetch->capacity - room_for(prefetch, unit_bytes);
 
 	if (rest / bytes_of_work(unit_bytes) < workers)
 		workers = rest / bytes_of_work(unit_bytes);
@@ -380,7 +380,7 @@ static uint64_t bytes_of_unit(const struct prefetch_unit *unit)
 static void plan_units(struct prefetch *prefetch, uint64_t room, size_t *count)
 {
 	struct pieces *pieces = &prefetch->pieces;
-	uint64_t budget = 2 * dw_cache_extent_capacity(prefetch->image->cache);
+	uint64_t budget = 2 * prefetch->capacity;
 	uint64_t needed = 0, changes = 0, units = 0;
 	const struct prefetch_unit *last = NULL;
 	size_t fitting = 0;
@@ -422,7 +422,9 @@ int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *inodes, size_
 	if (!image || !inodes)
 		return dw_fail_null(err, "image and inodes");
 
-	struct prefetch prefetch = { .image = dwarfs_image_ref(image) };
+	struct prefetch prefetch = { .image = dwarfs_image_ref(image),
+				     .capacity =
+					     dw_cache_extent_capacity(image->context) };
 	uint64_t unit_bytes, room;
 	size_t chosen = 0;
 	int ret = first_unit_bytes(image, inodes, count, &unit_bytes, err);

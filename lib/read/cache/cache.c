@@ -494,9 +494,9 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 
 /* -- decoding ahead ------------------------------------------------------------------ */
 
-uint64_t dw_cache_extent_capacity(const struct cache *cache)
+uint64_t dw_cache_extent_capacity(const dwarfs_context *context)
 {
-	return cache->budget / 2;
+	return dw_context_cache_bytes(context) / 2;
 }
 
 bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range)

@@ -104,7 +104,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached);
  * dw_cache_extent_capacity(), or older extents are evicted. */
 int dw_cache_keep_ranges(struct dwarfs_image *image, uint32_t block,
 			 const struct range_list *ranges, dwarfs_error **err);
-uint64_t dw_cache_extent_capacity(const struct cache *cache);
+uint64_t dw_cache_extent_capacity(const dwarfs_context *context);
 
 /* The range of the unit that contains an offset: a part of the block, or the whole
  * block (up to the block size) when it has no parts. Reads the section when that is

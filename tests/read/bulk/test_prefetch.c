@@ -2,6 +2,7 @@
 /*
  * read/bulk/prefetch: files read ahead together, by dwarfs_prefetch().
  */
+#include <pthread.h>
 #include <stdio.h>
 
 #include "read/bulk/world.h"
@@ -151,6 +152,36 @@ static void without_a_budget_nothing_is_prefetched(void **state)
 	dwarfs_image_free(image);
 }
 
+static void *change_budget(void *user)
+{
+	for (uint32_t i = 0; i < 200; i++)
+		(void)dwarfs_context_set_cache_bytes(user, (i % 7) << 20, NULL);
+	return NULL;
+}
+
+/* For the thread sanitizer: the budget may change at any time. */
+static void the_budget_may_change_meanwhile(void **state)
+{
+	auto_world struct world world;
+	dwarfs_context *context = context_with(1 << 20, 2);
+	dwarfs_inode inodes[SMALL];
+	dwarfs_image *image;
+	pthread_t thread;
+
+	make_world(&world, 0);
+	image = open_world(&world, context);
+	for (uint32_t i = 0; i < SMALL; i++)
+		inodes[i] = dwarfs_inode_at(i + 1);
+	assert_int_equal(pthread_create(&thread, NULL, change_budget, context), 0);
+	for (uint32_t first = 0; first < SMALL; first++)
+		assert_true(dwarfs_prefetch(image, &inodes[first], SMALL - first, NULL) >=
+			    0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	read_small(&world, image, 0);
+	dwarfs_context_free(context);
+	dwarfs_image_free(image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +190,7 @@ int main(void)
 		cmocka_unit_test(what_is_in_order_is_left_alone),
 		cmocka_unit_test(what_fits_is_prefetched_whole),
 		cmocka_unit_test(without_a_budget_nothing_is_prefetched),
+		cmocka_unit_test(the_budget_may_change_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
