@@ -82,10 +82,11 @@ struct walk_case {
 static void walk_all(const struct walk_case *cases, size_t count)
 {
 	for (size_t c = 0; c < sizeof(large_codecs) / sizeof(large_codecs[0]); c++) {
-		auto_world struct world world;
-
 		if (!has_codec(large_codecs[c]))
 			continue;
+
+		auto_world struct world world;
+
 		make_large(&world, large_codecs[c], 4);
 		for (size_t i = 0; i < count; i++) {
 			uint64_t percent =

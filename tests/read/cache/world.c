@@ -35,6 +35,8 @@ void pack(struct block_spec spec, struct span in, struct buffer *out)
 	auto_codec struct codec *codec = NULL;
 	uint32_t id = CODEC_NONE;
 
+	if (!has_codec(spec.id))
+		skip();
 	codec_spec.level = 1;
 	assert_int_equal(dw_codec_new(&codec_spec, in.size, &codec, NULL), 0);
 	assert_int_equal(dw_codec_pack(codec, in, out, &id, NULL), 0);

@@ -54,6 +54,7 @@ struct collected {
 void world_free(struct world *world);
 const uint8_t *bytes_at(const struct world *world, uint32_t block, uint64_t offset);
 bool has_codec(enum codec_id id);
+/* Skips the test if the codec was not built in. */
 void pack(struct block_spec spec, struct span in, struct buffer *out);
 void start_world(struct world *world, uint32_t blocks, uint32_t block_bytes);
 /* A file that is a piece of a block; gives its inode. */
