@@ -40,6 +40,7 @@ import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserDefinedFileAttributeView;
+import java.nio.file.spi.FileSystemProvider;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -1107,6 +1108,37 @@ public final class Scenarios {
                 fails(FileSystemLoopException.class,
                     () -> Files.readString(system.getPath("loop")));
                 fails(FileSystemLoopException.class, system.getPath("loop")::toRealPath);
+                fails(NotDirectoryException.class, system.getPath("big/.")::toRealPath);
+                fails(NotDirectoryException.class, system.getPath("big/../dir")::toRealPath);
+            }
+        });
+        test("options may be repeated, and a closed stream reads nothing", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                Path text = system.getPath("/dir/text.txt");
+                LinkOption no = LinkOption.NOFOLLOW_LINKS;
+                isTrue(Files.isRegularFile(text, no, no));
+                same(text, text.toRealPath(no, no));
+                InputStream in = Files.newInputStream(text, StandardOpenOption.READ,
+                    StandardOpenOption.READ);
+                same(6, in.readAllBytes().length);
+                in.close();
+                fails(IOException.class, in::readAllBytes);
+            }
+        });
+        test("formats of other providers are left to them", () -> {
+            Path zip = folder.resolve("nested.zip");
+            try (FileSystem made = FileSystems.newFileSystem(zip, Map.of("create", "true"))) {
+                Files.copy(file, made.getPath("/x.dwarfs"));
+            }
+            var own = FileSystemProvider.installedProviders().stream()
+                .filter(provider -> provider.getScheme().equals("dwarfs")).findFirst().get();
+            fails(UnsupportedOperationException.class,
+                () -> own.newFileSystem(zip, Map.of("create", "true")));
+            fails(IllegalArgumentException.class,
+                () -> own.newFileSystem(file, Map.of("create", "true")));
+            try (FileSystem outer = FileSystems.newFileSystem(zip)) {
+                fails(ProviderNotFoundException.class,
+                    () -> FileSystems.newFileSystem(outer.getPath("/x.dwarfs")));
             }
         });
         test("errors are the exceptions of java.nio.file", () -> {
@@ -1249,6 +1281,12 @@ public final class Scenarios {
                 same("../c/d", system.getPath("/a/b").relativize(system.getPath("/a/c/d"))
                     .toString());
                 same("", system.getPath("/a").relativize(system.getPath("/a")).toString());
+                same("b", system.getPath("a/.").relativize(system.getPath("a/./b")).toString());
+                same("./b", system.getPath("").relativize(system.getPath("./b")).toString());
+                same("../b", system.getPath("x/../a").relativize(system.getPath("b"))
+                    .toString());
+                fails(IllegalArgumentException.class,
+                    () -> system.getPath("../a").relativize(system.getPath("b")));
                 same("/a/x", system.getPath("/a").resolve("x").toString());
                 same("/x", system.getPath("/a").resolve("/x").toString());
                 same("a/y", system.getPath("a/x").resolveSibling("y").toString());

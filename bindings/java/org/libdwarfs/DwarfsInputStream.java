@@ -40,6 +40,8 @@ public final class DwarfsInputStream extends InputStream {
 
     @Override
     public synchronized byte[] readAllBytes() throws IOException {
+        acquire();
+        file.handle().release();
         long left = Math.max(file.size() - position, 0);
         if (left > MAX_ARRAY) {
             throw new OutOfMemoryError("more bytes than an array can have");

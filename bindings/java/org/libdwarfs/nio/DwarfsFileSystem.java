@@ -44,6 +44,7 @@ final class DwarfsFileSystem extends FileSystem {
         Image.Options options = new Image.Options();
         Context context = null;
         Context own = null;
+        String unknown = null;
         try {
             for (Map.Entry<String, ?> option : env.entrySet()) {
                 switch (option.getKey()) {
@@ -62,7 +63,7 @@ final class DwarfsFileSystem extends FileSystem {
                         own.workers(Math.toIntExact(number(option)));
                         break;
                     default:
-                        throw new IllegalArgumentException("unknown option " + option.getKey());
+                        unknown = option.getKey();
                 }
             }
             if (context != null && own != null) {
@@ -70,6 +71,10 @@ final class DwarfsFileSystem extends FileSystem {
                     "context, and cacheBytes or workers, which are settings of another one");
             }
             Image image = Image.open(file, options.context(own == null ? context : own));
+            if (unknown != null) { // may be an option of another provider, for another format
+                image.close();
+                throw new IllegalArgumentException("unknown option " + unknown);
+            }
             return new DwarfsFileSystem(provider, file, image);
         } finally {
             if (own != null) {

@@ -16,6 +16,7 @@ import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystemAlreadyExistsException;
 import java.nio.file.FileSystemNotFoundException;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
@@ -27,6 +28,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileAttributeView;
 import java.nio.file.spi.FileSystemProvider;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -68,12 +70,13 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
     /**
      * Open the image in a file.
      *
-     * @throws UnsupportedOperationException for a file that is not an image, unless its name ends
-     *     with ".dwarfs": then another provider may know it
+     * @throws UnsupportedOperationException for a path that is not in the default file system, and
+     *     for a file that is not an image, unless its name ends with ".dwarfs": then another
+     *     provider may know it
      */
     @Override
     public FileSystem newFileSystem(Path path, Map<String, ?> env) throws IOException {
-        if (Files.isDirectory(path)) {
+        if (path.getFileSystem() != FileSystems.getDefault() || Files.isDirectory(path)) {
             throw new UnsupportedOperationException();
         }
         try {
@@ -187,9 +190,9 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
 
     @Override
     public InputStream newInputStream(Path path, OpenOption... options) throws IOException {
-        refuseWriting(Set.of(options));
+        refuseWriting(Arrays.asList(options));
         DwarfsPath own = own(path);
-        boolean follow = !Set.of(options).contains(LinkOption.NOFOLLOW_LINKS);
+        boolean follow = !Arrays.asList(options).contains(LinkOption.NOFOLLOW_LINKS);
         return Failures.of(own, () -> own.getFileSystem().keep(
             own.entry(follow).newInputStream()));
     }
@@ -257,7 +260,7 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
     // -- attributes
 
     private static boolean follows(LinkOption... options) {
-        return !Set.of(options).contains(LinkOption.NOFOLLOW_LINKS);
+        return !Arrays.asList(options).contains(LinkOption.NOFOLLOW_LINKS);
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.nio.file.FileSystemLoopException;
 import java.nio.file.LinkOption;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.ProviderMismatchException;
 import java.nio.file.WatchEvent;
@@ -18,7 +19,6 @@ import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import org.libdwarfs.DwarfsException;
 import org.libdwarfs.Entry;
 import org.libdwarfs.Names;
@@ -118,6 +118,11 @@ final class DwarfsPath implements Path {
             names = all;
         }
         return all;
+    }
+
+    /** As names(), but none for the empty path. */
+    private String[] parts() {
+        return path.isEmpty() ? new String[0] : names();
     }
 
     private DwarfsPath make(boolean absolute, List<String> parts) {
@@ -239,8 +244,11 @@ final class DwarfsPath implements Path {
         if (target.isAbsolute() != isAbsolute()) {
             throw new IllegalArgumentException("only one of the paths is absolute");
         }
-        String[] from = path.isEmpty() ? new String[0] : names();
-        String[] to = target.path.isEmpty() ? new String[0] : target.names();
+        if (path.isEmpty()) {
+            return target;
+        }
+        String[] from = normalize().parts();
+        String[] to = target.normalize().parts();
         int common = 0;
         while (common < from.length && common < to.length && from[common].equals(to[common])) {
             common++;
@@ -248,7 +256,7 @@ final class DwarfsPath implements Path {
         List<String> parts = new ArrayList<>();
         for (int i = common; i < from.length; i++) {
             if (from[i].equals("..")) {
-                throw new IllegalArgumentException("a path with .. cannot be relativized");
+                throw new IllegalArgumentException("unknown names for .. of the path");
             }
             parts.add("..");
         }
@@ -277,7 +285,7 @@ final class DwarfsPath implements Path {
 
     @Override
     public DwarfsPath toRealPath(LinkOption... options) throws IOException {
-        boolean follow = !Set.of(options).contains(LinkOption.NOFOLLOW_LINKS);
+        boolean follow = !Arrays.asList(options).contains(LinkOption.NOFOLLOW_LINKS);
         return Failures.of(this, () -> resolveLinks(follow));
     }
 
@@ -290,11 +298,14 @@ final class DwarfsPath implements Path {
         int links = 0;
         while (!left.isEmpty()) {
             String name = left.removeFirst();
-            if (name.isEmpty() || name.equals(".")) {
+            if (name.isEmpty()) {
                 continue;
             }
-            if (name.equals("..")) {
-                if (!real.isEmpty()) {
+            if (name.equals(".") || name.equals("..")) {
+                if (!found.getLast().attributes().isDirectory()) {
+                    throw new NotDirectoryException(path);
+                }
+                if (name.equals("..") && !real.isEmpty()) {
                     real.remove(real.size() - 1);
                     found.removeLast();
                 }

@@ -47,12 +47,18 @@ final class Views {
         "uid", all -> (int) all.all().uid(),
         "gid", all -> (int) all.all().gid(),
         "nlink", all -> (int) all.all().links(),
-        "rdev", all -> all.all().deviceMajor() << 32 | all.all().deviceMinor(),
+        "rdev", all -> device(all.all().deviceMajor(), all.all().deviceMinor()),
         "ctime", all -> all.all().changeTime()));
     private static final Map<String, Map<String, Getter>> VIEWS = Map.of(
         "basic", BASIC, "owner", OWNER, "posix", POSIX, "unix", UNIX);
 
     private Views() {
+    }
+
+    /** As st_rdev of Linux. */
+    private static long device(long major, long minor) {
+        return (major & 0xfffff000L) << 32 | (major & 0xfff) << 8 |
+            (minor & 0xffffff00L) << 12 | minor & 0xff;
     }
 
     @SafeVarargs
