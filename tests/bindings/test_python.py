@@ -500,6 +500,18 @@ class Opening(Case):
                         found = os.fsencode(os.path.realpath(self.file)) in maps.read()
                     self.assertEqual(found, mapped)
 
+    def test_files_have_the_mode_and_read_as_those_of_open(self):
+        with dwarfs.open(self.file) as image:
+            path = image / "big"
+            for mode in ("r", "rt"):
+                with path.open(mode, encoding="latin-1") as text:
+                    self.assertEqual((text.mode, text.buffer.mode), (mode, "rb"))
+            with path.open("rb", 0) as raw:
+                self.assertEqual(raw.read(None), path.read_bytes())
+                self.assertEqual(raw.read(None), b"")
+                raw.seek(0)
+                self.assertEqual(raw.read(3), path.read_bytes()[:3])
+
     def test_memory_stays_locked_until_the_last_user_is_gone(self):
         data = bytearray(self.data)
         image = dwarfs.open(data)

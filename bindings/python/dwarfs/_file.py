@@ -68,6 +68,10 @@ class File(_Raw):
         self._position += count
         return int(count)
 
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Up to size bytes from the position on; all that follow for None or a negative size."""
+        return self.readall() if size is None else super().read(size)
+
     def readall(self) -> bytes:
         data = self.pread(max(self._size - self._position, 0), self._position)
         self._position += len(data)

@@ -409,7 +409,10 @@ class Path:
         buffered = io.BufferedReader(raw, buffering if buffering > 1 else 1 << 16)
         if binary:
             return buffered
-        return io.TextIOWrapper(buffered, encoding, errors, newline, buffering == 1)
+        text = io.TextIOWrapper(buffered, io.text_encoding(encoding), errors, newline,
+                                buffering == 1)
+        setattr(text, "mode", mode)  # as open() does
+        return text
 
     def read_bytes(self) -> bytes:
         """The contents."""
