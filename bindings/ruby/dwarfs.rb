@@ -634,7 +634,6 @@ module Dwarfs
     end
 
     attr_reader :size, :external_encoding
-    attr_accessor :lineno
 
     def initialize(pointer)
       super(pointer, :dwarfs_file_free)
@@ -642,6 +641,16 @@ module Dwarfs
       @position, @lineno = 0, 0
       drop_buffer
       @external_encoding = Encoding.default_external
+    end
+
+    def lineno
+      pointer
+      @lineno
+    end
+
+    def lineno=(number)
+      pointer
+      @lineno = Reader.integer(number)
     end
 
     def internal_encoding
@@ -670,24 +679,25 @@ module Dwarfs
       Native.dwarfs_script_read(native, offset, [length, @size - offset].min)
     end
 
-    # As IO#read: all the rest without a length, nil at the end with one.
+    # As IO#read: all the rest without a length, nil at the end with one, and then the encoding of
+    # the buffer is kept.
     def read(length = nil, buffer = nil)
       pointer
       length = Reader.integer(length) if length
       raise ArgumentError, "negative length #{length} given" if length && length < 0
       data = pushed(length)
       rest = length ? length - data.bytesize : [@size - @position - data.bytesize, 0].max
-      data << pread(rest, @position + data.bytesize)
+      data << pread(rest, @position + data.bytesize) if rest > 0
       @position += data.bytesize
       data.force_encoding(@external_encoding) unless length
-      buffer&.replace(data)
+      buffer&.replace(length ? data.dup.force_encoding(buffer.encoding) : data)
       return nil if data.empty? && length && length > 0
       buffer || data
     end
 
     # As IO#readpartial, with EOFError at the end.
     def readpartial(length, buffer = nil)
-      read(length, buffer) || end_of_file
+      read(Reader.integer(length), buffer) || end_of_file
     end
     alias sysread readpartial
 
@@ -706,7 +716,7 @@ module Dwarfs
       is_ended = ending && line.end_with?(ending)
       # As IO does: a part of a line is not counted.
       @lineno += 1 if is_ended || !limit || line.bytesize < limit
-      line = line.chomp(separator) if chomp && is_ended
+      line = separator == "" ? line.delete_suffix(ending) : line.chomp(separator) if chomp && is_ended
       line.force_encoding(@external_encoding)
     end
 
@@ -782,6 +792,7 @@ module Dwarfs
     def seek(offset, whence = IO::SEEK_SET)
       pointer
       from = { SET: 0, CUR: @position, END: @size }[WHENCE.fetch(whence, whence)]
+      raise Errno::EINVAL, "unknown whence: #{whence}" if !from && whence.is_a?(Integer)
       raise ArgumentError, "unknown whence: #{whence}" unless from
       position = from + Reader.integer(offset)
       raise Errno::EINVAL, "seek to a negative offset" if position < 0

@@ -206,7 +206,8 @@ test("file handle") do
   Zlib::GzipWriter.new(gzip).tap { |out| out.write("packed") }.close
   files = { "lines" => "\n\n\u00e9ne\r\ntwo\n\n\n\nthree" + "x" * 20_000 + "\u00fc" * 9000 + "\n\nlast",
             "a.csv" => "a,b\n1,\"x\ny\"\n", "a.yml" => "a: [1, \u00fc]\n", "a.json" => "{\"a\": [1]}",
-            "a.gz" => gzip.string, "a.marshal" => Marshal.dump([1, "x"]), "empty" => "" }
+            "a.gz" => gzip.string, "a.marshal" => Marshal.dump([1, "x"]), "empty" => "",
+            "crlf" => "one\r\n\n\ntwo\r\n\r\nthree\n\n" }
   files.each { |name, text| File.binwrite("#{FOLDER}/text/#{name}", text) }
   Dwarfs.pack("#{FOLDER}/text", "#{FOLDER}/t.dwarfs", level: 1)
   text = Dwarfs.open("#{FOLDER}/t.dwarfs")
@@ -243,13 +244,22 @@ test("file handle") do
   like_io.call { |io| [io.read(9), io.ungetbyte("abc"), io.seek(1), io.read(3)] }
   like_io.call { |io| [io.read, io.ungetc("z"), io.eof, io.read, io.eof] }
   like_io.call("empty") { |io| [io.ungetbyte("AB"), io.getbyte, io.read, io.getbyte] }
+  # The position may be negative then.
+  like_io.call { |io| [io.ungetbyte("abc"), io.read(0), io.read(1), io.readpartial(1), io.getc, io.read(4)] }
+  # A buffer keeps its encoding, and paragraphs their carriage return.
+  like_io.call { |io| [io.read(6, +"z"), io.readpartial(3, (+"").force_encoding("EUC-JP")), io.read(nil, +"")] }
+  like_io.call("crlf") { |io| io.readlines("", chomp: true) }
   # Characters that were cut are completed, also after bytes that are none.
   like_io.call { |io| [io.seek(3), io.gets(nil, 20_013), io.gets(nil, 2)] }
+  closed = text.open("lines").tap(&:close)
+  fails(IOError) { closed.lineno }
+  fails(IOError) { closed.lineno = 1 }
   text.open("lines") { |file| fails(TypeError) { file.ungetc(nil) } }
   text.open("empty") do |file|
     %i[readline readchar readbyte].each { |name| fails(EOFError) { file.public_send(name) } }
     fails(EOFError) { file.readpartial(1) }
-    fails(ArgumentError) { file.seek(0, 9) }
+    fails(Errno::EINVAL) { file.seek(0, 9) }
+    fails(TypeError) { file.readpartial(nil) }
     fails(ArgumentError) { file.seek(0, :NONE) }
     fails(TypeError) { file.seek("0") }
     fails(TypeError) { file.gets({}) }
