@@ -83,7 +83,8 @@ static IV layer_seek(pTHX_ PerlIO *f, Off_t offset, int whence)
 			: whence == SEEK_END ? dwarfs_file_bytes(layer->file)
 					     : 0;
 
-	if (offset < 0 ? from < -(uint64_t)offset : from + (uint64_t)offset > INT64_MAX) {
+	if ((whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END) ||
+	    (offset < 0 ? from < -(uint64_t)offset : from + (uint64_t)offset > INT64_MAX)) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -167,6 +167,8 @@ case "seek", sub {
     same($data, "\xfe\xff");
     same($file->eof ? 1 : 0, 1);
     same($file->seek(-1, 0) ? 1 : 0, 0);
+    same($file->seek(1, 7) ? 1 : 0, 0);
+    same($!{EINVAL} ? 1 : 0, 1);
     same($file->tell, 256_000);
     same($file->seek(-1, 1), 1);
     same($file->getc, "\xff");
