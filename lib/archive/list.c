@@ -147,10 +147,12 @@ static struct archive_listed listed_from_entry(struct list *list)
 		.has_time = archive_entry_mtime_is_set(entry) != 0,
 		.seconds = time.seconds,
 		.nanoseconds = time.nanoseconds,
-		.major = (uint32_t)archive_entry_rdevmajor(entry),
-		.minor = (uint32_t)archive_entry_rdevminor(entry),
 	};
+	uint64_t major, minor;
 
+	dw_import_device(list->job.archive, entry, &major, &minor);
+	listed.major = (uint32_t)major;
+	listed.minor = (uint32_t)minor;
 	if (archive_entry_filetype(entry) == AE_IFLNK)
 		listed.target = archive_entry_symlink(entry);
 	return listed;

@@ -361,6 +361,40 @@ with suite.case("odc: each name of a file has its contents, and they become hard
     must_fail(done, "extraction aborted", "the number of its owner or group")
     assert not os.path.exists(place("rich.cpio"))
 
+def with_devices(name, devices):
+    """An image with a character device for each pair of numbers."""
+    where = place(name)
+    if not os.path.exists(where + ".dwarfs"):
+        os.mkdir(where)
+        for major, minor in devices:
+            os.mknod(f"{where}/{major}_{minor}", stat.S_IFCHR | 0o600, os.makedev(major, minor))
+        keep_all(where)
+    return where + ".dwarfs"
+
+
+with suite.case("devices whose numbers a cpio cannot hold are named"):
+    need_root()
+    devices = [(8, 1), (255, 255), (256, 1), (1023, 255), (1024, 0), (15, 256), (4095, 1048575)]
+    image = with_devices("devices", devices)
+    for name, most in ("cpio", 1023), ("bin", 255), ("pwb", 255):
+        done = export("-i", image, "-f", name, "-o", place("devices.cpio"), "--continue-on-error")
+        left = [f"{a}_{b}" for a, b in devices if a > most or b > 255]
+        must_fail(done, "the numbers of this device", f"finished with {len(left)} errors")
+        for path in left:
+            assert f"{path}: ".encode() in done.stderr, (name, path)
+    must_work(export("-i", image, "-f", "newc", "-o", place("devices.cpio")))
+
+with suite.case("devices in a xar have their numbers when it is read again"):
+    need_root()
+    absent.need_format("xar")
+    image = with_devices("devices", devices)
+    must_work(export("-i", image, "-f", "xar", "-o", place("devices.xar")))
+    keep_all(place("devices.xar"))
+    for other in "devices.xar", "devices.xar.dwarfs":
+        done = subprocess.run([tap.tool("DWARFSCK"), "--diff", "--diff-ignore=mtime,mode", image,
+                               place(other)], capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stdout, (other, done)
+
 # -- other formats --------------------------------------------------------------------------
 
 with suite.case("zip, read by Python and unzip: contents, modes, links"):

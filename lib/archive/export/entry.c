@@ -283,11 +283,15 @@ static int set_entry_device(struct export_run *run, dwarfs_error **err)
 {
 	const uint32_t major = dwarfs_stat_rdev_major(run->stat);
 	const uint32_t minor = dwarfs_stat_rdev_minor(run->stat);
+	const uint32_t most_major = run->format->most_major;
+	const uint32_t most_minor = run->format->most_minor;
 
 	if (!dw_is_device(major, minor))
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "no device can have the number %" PRIu32 ":%" PRIu32,
 			       major, minor);
+	if (most_major > 0 && (major > most_major || minor > most_minor))
+		return refuse_entry(run, "the numbers of this device", err);
 	archive_entry_set_rdevmajor(run->entry, major);
 	archive_entry_set_rdevminor(run->entry, minor);
 	return 0;

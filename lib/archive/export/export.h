@@ -49,6 +49,8 @@ struct export_format {
 	bool late;	     /* it is put together when it is closed */
 	bool joliet;	     /* paths are limited, unless an option is set */
 	uint32_t most_id;    /* of owners and groups; 0: any */
+	uint32_t most_major; /* of a device, and most_minor too; 0: any */
+	uint32_t most_minor;
 	uint32_t most_dirs;  /* in a path; 0: any */
 	uint32_t most_link;  /* bytes of a link: see link_bytes(); 0: any */
 	uint64_t most_bytes; /* of a file, unless an option lifts that; 0: any */

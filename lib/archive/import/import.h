@@ -116,6 +116,10 @@ int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_err
 
 /* -- item_attributes.c --------------------------------------------------------- */
 
+/* The numbers of the device that an entry is. */
+void dw_import_device(struct archive *archive, struct archive_entry *entry,
+		      uint64_t *major_out, uint64_t *minor_out);
+
 /* An item with the type and all attributes of the entry, but without contents. */
 int dw_import_item(struct import_job *job, dwarfs_item **item_out, dwarfs_error **err);
 

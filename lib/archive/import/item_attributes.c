@@ -57,12 +57,25 @@ static void set_item_times(struct import_job *job, dwarfs_item *item)
 			 archive_entry_birthtime_nsec(entry));
 }
 
-static int set_item_device(struct archive_entry *entry, dwarfs_item *item,
-			   dwarfs_error **err)
+/* Of a xar, libarchive (3.6.2) stores the numbers of a device as those of the device that
+ * the entry is on. */
+void dw_import_device(struct archive *archive, struct archive_entry *entry,
+		      uint64_t *major_out, uint64_t *minor_out)
 {
-	const uint64_t major = (uint64_t)archive_entry_rdevmajor(entry);
-	const uint64_t minor = (uint64_t)archive_entry_rdevminor(entry);
+	*major_out = (uint64_t)archive_entry_rdevmajor(entry);
+	*minor_out = (uint64_t)archive_entry_rdevminor(entry);
+	if ((archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_XAR ||
+	    *major_out != 0 || *minor_out != 0)
+		return;
+	*major_out = (uint64_t)archive_entry_devmajor(entry);
+	*minor_out = (uint64_t)archive_entry_devminor(entry);
+}
 
+static int set_item_device(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
+{
+	uint64_t major, minor;
+
+	dw_import_device(job->archive, job->entry, &major, &minor);
 	if (!dw_is_device(major, minor))
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "an image cannot hold device %" PRIu64 ":%" PRIu64, major,
@@ -132,7 +145,7 @@ static int set_rest(struct import_job *job, uint32_t type, dwarfs_item *item,
 	if (type == AE_IFLNK)
 		return set_target(job->entry, item, err);
 	if (type == AE_IFCHR || type == AE_IFBLK)
-		return set_item_device(job->entry, item, err);
+		return set_item_device(job, item, err);
 	return 0;
 }
 
