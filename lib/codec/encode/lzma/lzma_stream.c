@@ -57,9 +57,12 @@ static bool keeps_contexts(const struct writer *writer)
 static void set_filters(struct writer *writer)
 {
 	const struct lzma_choice *choice = &writer->first->choice;
+	const uint32_t enough = dw_lzma_dictionary_for(writer->upto - writer->from);
 	lzma_filter *filter = writer->filters;
 
 	writer->options = *writer->plan->options;
+	if (writer->options.dict_size > enough)
+		writer->options.dict_size = enough;
 	writer->options.nice_len = choice->nice_len;
 	set_contexts(&writer->options, choice);
 	if (keeps_contexts(writer) && writer->first->upto < writer->upto) {
