@@ -40,9 +40,11 @@ union block_header {
 	unsigned char space[16];
 };
 
-/* A block is freed by dw_free() alone; GCC warns of free(). */
+/* A block is freed by dw_free() alone; GCC warns of free(). If it inlined or cloned one function
+ * of the pair, as it could in dwarfs-reader.c, it would warn of dw_free(), too. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
-#define DW_BLOCK __attribute__((malloc, malloc(dw_free, 1), warn_unused_result))
+#define DW_BLOCK                                                                         \
+	__attribute__((malloc, malloc(dw_free, 1), warn_unused_result, noinline, noclone))
 #else
 #define DW_BLOCK __attribute__((malloc, warn_unused_result))
 #endif

@@ -31,7 +31,7 @@ static inline void dw_cleanup_free(void *pointer)
 
 /* Take the value of a pointer and leave NULL. */
 #define dw_steal(pointer)                                                                \
-	({                                                                               \
+	__extension__({                                                                  \
 		__typeof__(pointer) dw_stolen = (pointer);                               \
 		(pointer) = NULL;                                                        \
 		dw_stolen;                                                               \

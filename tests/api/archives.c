@@ -99,3 +99,17 @@ int import_bytes(dwarfs_archive_import *import, const struct bytes *archive,
 	dwarfs_io_free(io);
 	return ret;
 }
+
+bool are_archives_built_in(void)
+{
+	dwarfs_archive_import *import = NULL;
+	dwarfs_builder *builder = NULL;
+	int ret;
+
+	if (dwarfs_builder_new(NULL, &builder, NULL) < 0)
+		return true;
+	ret = dwarfs_archive_import_new(builder, &import, NULL);
+	dwarfs_archive_import_free(import);
+	dwarfs_builder_free(builder);
+	return ret != DWARFS_ERR_UNSUPPORTED;
+}

@@ -29,4 +29,7 @@ void add_cpio_end(struct bytes *archive);
 int import_bytes(dwarfs_archive_import *import, const struct bytes *archive,
 		 dwarfs_error **err);
 
+/* Whether the library was built with libarchive. */
+bool are_archives_built_in(void);
+
 #endif

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support.h"
+#include "archives.h"
 
 #ifdef __APPLE__
 #include <xlocale.h>
@@ -18,13 +18,8 @@ static dwarfs_archive_export *new_export(const dwarfs_image *image, const char *
 {
 	dwarfs_archive_export *export = NULL;
 	dwarfs_error *err = NULL;
-	int ret = dwarfs_archive_export_new(image, &export, &err);
 
-	if (ret == DWARFS_ERR_UNSUPPORTED) {
-		dwarfs_error_free(err);
-		skip();
-	}
-	assert_success(ret, err);
+	assert_success(dwarfs_archive_export_new(image, &export, &err), err);
 	assert_success(dwarfs_archive_export_set_format(export, format, &err), err);
 	return export;
 }
@@ -300,5 +295,9 @@ int main(void)
 		cmocka_unit_test(a_full_device_is_an_error),
 	};
 
+	if (!are_archives_built_in()) {
+		printf("1..0 # SKIP archives were not built in\n");
+		return 0;
+	}
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -442,20 +442,6 @@ static void a_builder_with_a_directory_takes_none(void **state)
 	free(archive.data);
 }
 
-static bool are_archives_built_in(void)
-{
-	dwarfs_archive_import *import = NULL;
-	dwarfs_builder *builder = NULL;
-	int ret;
-
-	if (dwarfs_builder_new(NULL, &builder, NULL) < 0)
-		return true;
-	ret = dwarfs_archive_import_new(builder, &import, NULL);
-	dwarfs_archive_import_free(import);
-	dwarfs_builder_free(builder);
-	return ret != DWARFS_ERR_UNSUPPORTED;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

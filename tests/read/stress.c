@@ -189,6 +189,7 @@ static const struct kind kinds[] = {
 	{ "null", 18, DWARFS_VERIFY_EAGER },
 	{ "zstd:level=3", 18, DWARFS_VERIFY_EAGER, .is_damaged = true },
 	{ "zstd:level=3", 18, DWARFS_VERIFY_LAZY, .is_damaged = true },
+	{ "null", 18, DWARFS_VERIFY_EAGER, .is_damaged = true },
 };
 #define KINDS	 (int)(sizeof(kinds) / sizeof(kinds[0]))
 #define CONTEXTS 2

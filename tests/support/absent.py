@@ -5,6 +5,7 @@ The build lists them in DWARFS_CODECS_ABSENT, separated by commas; without it, n
 Formats of archives are in DWARFS_FORMATS_ABSENT.
 """
 import os
+import re
 
 import tap
 
@@ -18,6 +19,17 @@ def need(*names):
     missing = sorted(ABSENT.intersection(names))
     if missing:
         raise tap.Skip(f"built without {', '.join(missing)}")
+
+
+def missing_in(text):
+    """The reason to skip a case that failed with this text: a message that names what is absent.
+    None for any other text."""
+    for name in sorted(ABSENT):
+        message = ("archives were not built in" if name == "archive" else
+                   rf"(?<!\w){name} is not built in|unknown compression: {name}(?!\w)")
+        if re.search(message, text):
+            return f"built without {name}"
+    return None
 
 
 def need_format(name):

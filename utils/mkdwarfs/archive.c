@@ -93,9 +93,24 @@ static int check_image_options(const struct settings *settings)
 	return 0;
 }
 
+static int check_prefix(const struct settings *settings)
+{
+	const char *at = settings->prefix ? settings->prefix : "";
+
+	for (; *at; at += strcspn(at, "/")) {
+		at += strspn(at, "/");
+		if (strncmp(at, "..", 2) == 0 && (at[2] == '\0' || at[2] == '/'))
+			return tool_error(
+				"invalid --prefix: prefix '%s': has '..' in its path",
+				settings->prefix);
+	}
+	return 0;
+}
+
 int inputs_check(const struct settings *settings)
 {
-	return check_archive_options(settings) || check_image_options(settings);
+	return check_prefix(settings) || check_archive_options(settings) ||
+	       check_image_options(settings);
 }
 
 bool input_is_tree(const struct settings *settings)
@@ -229,13 +244,34 @@ static int refuse_format(const dwarfs_error *err, const char *format)
 	return tool_error("invalid value '%s' for --input-format: use %s", format, names);
 }
 
+/* Archives were not built in: that matters if an input is one. */
+static int check_no_archives(const struct settings *settings, const dwarfs_error *err)
+{
+	size_t i;
+
+	for (i = 0; i < settings->inputs.count; i++) {
+		const char *input = settings->inputs.items[i];
+
+		if (is_stdin(input))
+			return tool_fail(err, "standard input");
+		if (!is_input_directory(input) && !is_image(input) &&
+		    !is_image_with_header(input))
+			return tool_fail(err, "cannot read '%s'", input);
+	}
+	return 0;
+}
+
+/* No import if none is needed. */
 static int new_import(const struct settings *settings, dwarfs_builder *builder,
 		      const struct watch *watch, dwarfs_archive_import **import_out)
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	dwarfs_archive_import *import = NULL;
+	int ret = dwarfs_archive_import_new(builder, &import, &err);
 
-	if (dwarfs_archive_import_new(builder, &import, &err) < 0)
+	if (ret == DWARFS_ERR_UNSUPPORTED)
+		return check_no_archives(settings, err);
+	if (ret < 0)
 		return tool_fail(err, "cannot read '%s'", settings->inputs.items[0]);
 	*import_out = import;
 	if (settings->input_format &&
@@ -265,9 +301,7 @@ int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 	if (settings->spool_dir &&
 	    dwarfs_builder_set_spool(builder, settings->spool_dir, UINT64_MAX, &err) < 0)
 		return tool_fail(err, "invalid --spool-dir");
-	/* It also looks whether the prefix can be one. */
-	if ((has_archives(settings) || settings->prefix) &&
-	    new_import(settings, builder, watch, &import))
+	if (has_archives(settings) && new_import(settings, builder, watch, &import))
 		return 1;
 	code = bases_add(settings, builder, watch);
 	for (i = 0; i < settings->inputs.count && code == 0; i++) {

@@ -57,9 +57,9 @@ static size_t scan_plain(const uint8_t *data, size_t size, uint16_t mask, uint32
  * processors only.
  */
 #define TRIGGERS(vector, data, wide_mask)                                                \
-	({                                                                               \
+	__extension__({                                                                  \
 		vector even = (wide_mask), odd = (wide_mask), words;                     \
-		vector even_sum = {}, odd_sum = {};                                      \
+		vector even_sum = { 0 }, odd_sum = { 0 };                                \
                                                                                          \
 		even_sum += TRIGGER_START;                                               \
 		odd_sum += TRIGGER_START;                                                \
@@ -97,7 +97,7 @@ typedef uint16_t vector16 __attribute__((vector_size(16)));
 NO_RACE_CHECKS static size_t scan_16(const uint8_t *data, size_t size, uint16_t mask,
 				     uint32_t *out)
 {
-	vector16 wide_mask = {};
+	vector16 wide_mask = { 0 };
 	size_t at = 0, next = 0, count = 0;
 
 	wide_mask += mask;
@@ -134,7 +134,7 @@ typedef uint16_t vector32 __attribute__((vector_size(32)));
 NO_RACE_CHECKS __attribute__((target("avx2"))) static size_t
 scan_avx2(const uint8_t *data, size_t size, uint16_t mask, uint32_t *out)
 {
-	vector32 wide_mask = {};
+	vector32 wide_mask = { 0 };
 	size_t at = 0, next = 0, count = 0;
 
 	wide_mask += mask;

@@ -165,7 +165,7 @@ static void *visit(void *argument)
 static void many_threads_may_be_the_first(void **state)
 {
 	auto_model struct model *plain = model_new(false), *packed = model_new(true);
-	auto_craft struct craft first = { 0 }, second = { 0 };
+	auto_craft struct craft first = { 0 };
 	auto_test_image dwarfs_image *a = open_model(&first, plain);
 
 	for (int round = 0; round < 10; round++) {

@@ -249,6 +249,8 @@ static void orders_are_tried_where_there_is_memory(void **state)
 		{ 48 * MIB, 20000 * MIB, false, 1, 1 },
 	};
 
+	if (!dw_codec_can_pack(CODEC_ZSTD)) /* trials compress by it */
+		skip();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture fixture;
 		struct budget budget;
