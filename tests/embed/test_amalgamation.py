@@ -16,7 +16,7 @@ ALL = ["-DDWARFS_HAVE_LZ4=1", "-DDWARFS_HAVE_LZMA=1", "-DDWARFS_HAVE_BROTLI=1",
        "-DDWARFS_HAVE_FLAC=1", "-DDWARFS_HAVE_BLAKE2=1", "-DDWARFS_HAVE_NETTLE=1"]
 ALL_LIBRARIES = ["-llz4", "-llzma", "-lbrotlidec", "-lFLAC", "-lb2", "-lnettle"]
 LIBRARIES = ["-lxxhash", "-lzstd", "-lpthread"]
-STRICT = ["-Wall", "-Wextra", "-Werror"]
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 CONVERSIONS = ["-Wconversion", "-Wsign-conversion"]  # clang warns of each use of an enum as int
 EMBEDDED = '-DEMBED_HEADER="dwarfs-reader.h"'
 
@@ -62,8 +62,12 @@ def main():
             embed.expect(embed.run(program, image), verifies_sha=True)
         for compiler in compilers():
             for standard in ("c11", "c17"):
-                with suite.case(f"no warning of {compiler} -std={standard} -Wall -Wextra"):
+                with suite.case(f"no warning of {compiler} -std={standard} {' '.join(STRICT)}"):
                     embed.run(compiler, f"-std={standard}", *STRICT, "-fsyntax-only", made[0])
+        with suite.case("no warning of gcc -O3"):
+            embed.need("gcc")
+            embed.run("gcc", "-std=c11", "-O3", *STRICT, "-c", made[0], "-o",
+                      os.path.join(scratch, "O3.o"))
         with suite.case("no warning of gcc of a conversion"):
             embed.need("gcc")
             for codecs in ([], [] if os.environ.get("DWARFS_CODECS_ABSENT") else ALL):

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import tempfile
 
+import absent
 import mount
 import tap
 
@@ -365,7 +366,8 @@ with suite.case("many files with few sets take little space"):
     image = pack(tree)
     row = sections(image)["XATTRS"]
     assert row["size"] < 10000 + 2000, row
-    assert row["compressed_size"] < 7500, row
+    if "zstd" not in absent.ABSENT:
+        assert row["compressed_size"] < 7500, row
     with mount.mounted(image) as mounted:
         for i in range(0, 10000, 997):
             assert os.getxattr(f"{mounted}/{i // 500}/{i}", "user.label") == \

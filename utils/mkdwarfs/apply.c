@@ -107,7 +107,9 @@ static int refuse_choice(const struct choice *choice, const dwarfs_error *err)
 
 	if (choice->option->id == 'C' && !choice->category)
 		return refuse_codec(err, name, choice->value);
-	if (choice->option->id == 'C' && is_unknown_codec(choice->value))
+	if (choice->option->id == 'C' &&
+	    dwarfs_error_code(err) != DWARFS_ERR_UNSUPPORTED &&
+	    is_unknown_codec(choice->value))
 		return refuse_unknown_codec(name, choice->value);
 	return tool_fail(err, "invalid value '%s%s%s' for %s",
 			 choice->category ? choice->category : "",

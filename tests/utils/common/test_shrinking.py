@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import time
 
+import absent
 import mount
 import tap
 from scratch import place, read, scratch, write
@@ -121,6 +122,7 @@ with suite.case("dwarfsck --cat"):
 with suite.case("dwarfsextract into a directory"):
     races(IMAGE, EXTRACT, "-i", place("racing"), "-o", place("out"))
 with suite.case("dwarfsextract into an archive"):
+    absent.need("archive")
     stops_amid(IMAGE, EXTRACT, "-i", place("stopped"), "-f", "gnutar", "-o", "-",
                "-s", "4m")
 with suite.case("a mount"):

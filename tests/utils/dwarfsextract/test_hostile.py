@@ -14,6 +14,7 @@ import unittest
 
 os.environ["LC_ALL"] = "C"
 
+import absent  # noqa: E402
 import cli  # noqa: E402
 from cli import IS_NATIVE, run  # noqa: E402
 import tap  # noqa: E402
@@ -49,6 +50,7 @@ class Hostile(cli.Case):
 
     def export(self, image, form, *options, code=0, name="archive"):
         """Returns the archive and the messages."""
+        absent.need("archive")
         path = self.path(name)
         if os.path.exists(path):
             os.unlink(path)
@@ -146,6 +148,7 @@ class HugeHoles(Hostile):
 
     def test_allowed(self):
         """It starts, and can be cancelled."""
+        absent.need("archive")
         image = self.image(f"0 f a h{100 * GIB}")
         for form in ("gnutar", "zip", "shar"):
             with subprocess.Popen([tap.tool("DWARFSEXTRACT"), "-i", image, "-f", form,
@@ -238,6 +241,7 @@ class SamePath(Hostile):
                 self.assertEqual(os.listdir(self.elsewhere), [])
 
     def test_exported(self):
+        absent.need("archive")
         for image, left in self.trees():
             name = "b" if "b" in left else "d/a" if "d" in left else "a"
             for form in ("pax", "ustar", "newc", "zip", "7zip", "mtree", "shar"):

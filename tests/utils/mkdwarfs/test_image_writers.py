@@ -11,6 +11,7 @@ import random
 import subprocess
 import tarfile
 
+import absent
 import faults as faults_of
 import rewritten
 from cli import run
@@ -45,6 +46,7 @@ class Writers(rewritten.Case):
 
     def begin(self, *words, output=None, env=None):
         """Start a run that waits; it has opened its output."""
+        absent.need("archive")
         process = subprocess.Popen(
             [os.environ["MKDWARFS"], *words, "-i", "-", "-o", output or self.image, "-l1",
              *rewritten.QUIET], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
