@@ -336,6 +336,25 @@ int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span
 	return ret;
 }
 
+int dw_lzma_prefer_contexts(const struct lzma_probe *probe, struct span sample,
+			    struct lzma_contexts contexts, struct lzma_choices *choices,
+			    dwarfs_error **err)
+{
+	struct lzma_choice other = { contexts, .bytes = UINT64_MAX };
+	int ret;
+
+	if (sample.size > FAST_BYTES)
+		sample.size = FAST_BYTES;
+	if (sample.size < LEAST_BYTES) {
+		choices->plain.contexts = contexts;
+		return 0;
+	}
+	ret = try_contexts(probe, sample, &contexts, 1, &other, err);
+	if (ret == 0 && (double)choices->plain.bytes > (double)other.bytes * CHOICE_GAIN)
+		choices->plain.contexts = contexts;
+	return ret;
+}
+
 struct lzma_choice dw_lzma_usual_choice(uint32_t nice_len)
 {
 	return (struct lzma_choice){ usual, .nice_len = nice_len };

@@ -145,20 +145,58 @@ size_t dw_lzma_range_sample(size_t block_bytes)
 	return block_bytes > PIECE_COUNT * PIECE_BYTES ? PIECE_COUNT * PIECE_BYTES : 0;
 }
 
-static int choose(const struct lzma_probe *probe, struct span part, uint32_t nice_len,
-		  lzma_mode mode, struct buffer *buffer, struct lzma_choices *choices_out,
-		  dwarfs_error **err)
+struct chooser {
+	const struct lzma_probe *probe;
+	uint32_t nice_len;
+	lzma_mode mode;
+	struct buffer *buffer; /* for samples */
+	struct span sample;    /* of the last part */
+};
+
+static int choose(struct chooser *chooser, struct span part,
+		  struct lzma_choices *choices_out, dwarfs_error **err)
 {
-	struct span sample = part;
 	int ret = 0;
 
+	chooser->sample = part;
 	if (dw_lzma_range_sample(part.size)) {
-		ret = dw_codec_take_sample(part, PIECE_COUNT, PIECE_BYTES, buffer, err);
-		sample = dw_buffer_span(buffer);
+		ret = dw_codec_take_sample(part, PIECE_COUNT, PIECE_BYTES,
+					   chooser->buffer, err);
+		chooser->sample = dw_buffer_span(chooser->buffer);
 	}
 	return ret < 0 ? ret
-		       : dw_lzma_adapt(probe, part, sample, nice_len, mode, choices_out,
+		       : dw_lzma_adapt(chooser->probe, part, chooser->sample,
+				       chooser->nice_len, chooser->mode, choices_out,
 				       err);
+}
+
+/* Contexts that suit a range are those of the block, unless others are clearly better. */
+static int choose_each(struct chooser *chooser, struct span block,
+		       const struct lzma_ranges *ranges, struct lzma_choices *choices,
+		       dwarfs_error **err)
+{
+	struct lzma_choices all;
+	size_t from = 0;
+	int ret = choose(chooser, block, &all, err);
+
+	if (ranges->count == 1) {
+		choices[0] = all;
+		return ret;
+	}
+	for (size_t i = 0; ret == 0 && i < ranges->count; i++) {
+		const size_t upto = ranges->list[i].upto;
+		struct span part = { block.data + from, upto - from };
+
+		ret = choose(chooser, part, &choices[i], err);
+		if (ret == 0)
+			ret = dw_lzma_prefer_contexts(chooser->probe, chooser->sample,
+						      all.plain.contexts, &choices[i],
+						      err);
+		if (choices[i].best.distance == 0)
+			choices[i].best.contexts = choices[i].plain.contexts;
+		from = upto;
+	}
+	return ret;
 }
 
 /* The end of the ranges in a row that are best as differences at the same distance, or plain. */
@@ -209,21 +247,15 @@ int dw_lzma_find_ranges(const struct lzma_probe *probe, struct span block,
 			uint32_t nice_len, lzma_mode mode, struct buffer *sample,
 			struct lzma_ranges *ranges_out, dwarfs_error **err)
 {
-	struct lzma_choices choices[DW_LZMA_MAX_RANGES];
+	struct chooser chooser = { probe, nice_len, mode, sample, { NULL, 0 } };
+	struct lzma_choices choices[DW_LZMA_MAX_RANGES] = { 0 };
 	struct hints hints;
-	size_t from = 0;
-	int ret = 0;
+	int ret;
 
 	find_hints(block, &hints);
 	mark_mixed(&hints);
 	list_ranges(&hints, ranges_out);
-	for (size_t i = 0; ret == 0 && i < ranges_out->count; i++) {
-		const size_t upto = ranges_out->list[i].upto;
-
-		ret = choose(probe, (struct span){ block.data + from, upto - from },
-			     nice_len, mode, sample, choices + i, err);
-		from = upto;
-	}
+	ret = choose_each(&chooser, block, ranges_out, choices, err);
 	if (ret == 0)
 		use_choices(choices, ranges_out);
 	return ret;
