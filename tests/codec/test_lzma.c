@@ -482,6 +482,25 @@ static void ranges_of_a_block_are_adapted_to(void **state)
 	assert_decodes(&out, in);
 }
 
+/* A Block does not find what is in another one. */
+static void repeats_are_not_divided(void **state)
+{
+	enum { RANGE = (5 << 18) + 4096, COUNT = 4 };
+	auto_free uint8_t *data = dw_calloc(COUNT, RANGE);
+	auto_buffer struct buffer out = { 0 };
+
+	(void)state;
+	assert_non_null(data);
+	fill_with_pixels(data, RANGE);
+	fill_with_records(data + RANGE, RANGE);
+	memcpy(data + 2 * RANGE, data, 2 * RANGE);
+	pack("lzma:level=1:dict_size=22:adapt", (struct span){ data, 2 * RANGE }, &out);
+	assert_int_equal(block_count(&out), 2);
+	pack("lzma:level=1:dict_size=22:adapt", (struct span){ data, COUNT * RANGE },
+	     &out);
+	assert_int_equal(block_count(&out), 1);
+}
+
 /* What was chosen for one block has no effect on the next. */
 static void each_block_is_adapted_to(void **state)
 {
@@ -546,6 +565,7 @@ int main(void)
 		cmocka_unit_test(matches_adapt_to_lines),
 		cmocka_unit_test(pixels_are_packed_as_differences),
 		cmocka_unit_test(ranges_of_a_block_are_adapted_to),
+		cmocka_unit_test(repeats_are_not_divided),
 		cmocka_unit_test(each_block_is_adapted_to),
 		cmocka_unit_test(adapting_is_left_out_for_lack_of_memory),
 		cmocka_unit_test(auto_finds_the_machine),

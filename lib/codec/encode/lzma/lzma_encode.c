@@ -271,17 +271,87 @@ static int choose_branch(struct lzma_packer *packer, struct span in, bool *try_o
 	return 0;
 }
 
+/* The size of all Blocks by the fastest level, with the dictionary of the codec. */
+static int count_blocks(struct lzma_packer *packer, const struct lzma_ranges *ranges,
+			struct span in, uint64_t *bytes_out, struct codec_watch *watch,
+			dwarfs_error **err)
+{
+	const struct lzma_probe probe = { &packer->best.stream, &packer->other, watch };
+	const struct lzma_range *range = ranges->list;
+	int ret = 0;
+
+	*bytes_out = 0;
+	for (size_t from = 0, upto; ret == 0 && from < in.size; from = upto) {
+		const struct lzma_choice *choice = &range->choice;
+		lzma_options_delta delta = { .dist = choice->distance };
+		lzma_options_lzma options;
+		const lzma_filter filters[] = { { LZMA_FILTER_DELTA, &delta },
+						{ LZMA_FILTER_LZMA2, &options },
+						{ LZMA_VLI_UNKNOWN, NULL } };
+		uint64_t bytes;
+
+		while (range->upto < in.size &&
+		       range[1].choice.distance == choice->distance)
+			range++;
+		upto = range->upto;
+		if (upto - from > packer->part_bytes)
+			upto = from + packer->part_bytes;
+		else
+			range++;
+		lzma_lzma_preset(&options, WHOLE_LEVEL);
+		options.dict_size = packer->best.options.dict_size;
+		options.lc = choice->contexts.lc;
+		options.lp = choice->contexts.lp;
+		options.pb = choice->contexts.pb;
+		ret = dw_lzma_count(&probe, filters + (choice->distance == 0),
+				    (struct span){ in.data + from, upto - from },
+				    UINT64_MAX, &bytes, err);
+		*bytes_out += bytes;
+	}
+	return ret;
+}
+
+static bool has_distances(const struct lzma_ranges *ranges)
+{
+	for (size_t i = 1; i < ranges->count; i++)
+		if (ranges->list[i].choice.distance != ranges->list[0].choice.distance)
+			return true;
+	return false;
+}
+
+/* A Block does not find what is in the one before it: if that makes the block larger than
+ * differences make it smaller, it is not divided. */
+static int compare_division(struct lzma_packer *packer, struct span in,
+			    struct codec_watch *watch, dwarfs_error **err)
+{
+	struct lzma_ranges *ranges = &packer->ranges;
+	const struct lzma_ranges one = { .list = { { in.size, ranges->undivided } },
+					 .count = 1 };
+	uint64_t undivided, divided;
+	int ret;
+
+	if (!has_distances(ranges))
+		return 0;
+	if ((ret = count_blocks(packer, &one, in, &undivided, watch, err)) == 0 &&
+	    (ret = count_blocks(packer, ranges, in, &divided, watch, err)) == 0 &&
+	    divided >= undivided)
+		*ranges = one;
+	return ret;
+}
+
 static int find_ranges(struct lzma_packer *packer, struct span in,
 		       struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct lzma_probe probe = { &packer->probe.stream, &packer->other, watch };
 	const lzma_options_lzma *options = &packer->best.options;
+	int ret;
 
 	packer->ranges = single_range(options, in.size);
-	return packer->adapts
-		       ? dw_lzma_find_ranges(&probe, in, options->nice_len, options->mode,
-					     &packer->sample, &packer->ranges, err)
-		       : 0;
+	if (!packer->adapts)
+		return 0;
+	ret = dw_lzma_find_ranges(&probe, in, options->nice_len, options->mode,
+				  &packer->sample, &packer->ranges, err);
+	return ret < 0 ? ret : compare_division(packer, in, watch, err);
 }
 
 /* Whether the filter that helps with the sample helps with the whole block. */

@@ -9,7 +9,8 @@
  * are a single range.
  *
  * A range that is packed as differences is a Block, whose dictionary begins empty, and so does
- * that of the Block after it. So it has to save more than that takes.
+ * that of the Block after it. So it has to save more than that takes; lzma_encode compares the
+ * whole block with and without the division.
  */
 #include "config.h"
 
@@ -172,13 +173,14 @@ static int choose(struct chooser *chooser, struct span part,
 
 /* Contexts that suit a range are those of the block, unless others are clearly better. */
 static int choose_each(struct chooser *chooser, struct span block,
-		       const struct lzma_ranges *ranges, struct lzma_choices *choices,
+		       struct lzma_ranges *ranges, struct lzma_choices *choices,
 		       dwarfs_error **err)
 {
 	struct lzma_choices all;
 	size_t from = 0;
 	int ret = choose(chooser, block, &all, err);
 
+	ranges->undivided = all.best;
 	if (ranges->count == 1) {
 		choices[0] = all;
 		return ret;

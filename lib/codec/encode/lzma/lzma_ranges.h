@@ -11,7 +11,8 @@
 
 struct lzma_ranges {
 	struct lzma_range list[DW_LZMA_MAX_RANGES];
-	size_t count; /* at least 1 */
+	size_t count;		      /* at least 1 */
+	struct lzma_choice undivided; /* for the block as one range */
 };
 
 /*
