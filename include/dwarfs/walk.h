@@ -86,7 +86,8 @@ DWARFS_API int dwarfs_find(const dwarfs_image *image, const char *path,
 
 /**
  * Find the entry of a path and follow symbolic links, as with the image as root file
- * system: absolute links start at the root of the image, and no link leads out of it.
+ * system: absolute links start at the root of the image, and no link leads out of it. A
+ * target that ends in a slash must be a directory.
  *
  * @param image      an image
  * @param path       as for dwarfs_find()

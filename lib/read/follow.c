@@ -24,10 +24,13 @@ static int set_remaining_path(struct follow *follow, const char *target,
 			      const char *remaining, dwarfs_error **err)
 {
 	auto_buffer struct buffer rest = { 0 };
+	const size_t bytes = strlen(target);
+	/* A slash at the end of a target, unlike that of a path, asks for a directory. */
+	const char *separator = bytes > 0 && target[bytes - 1] == '/' ? "./" : "/";
 	int ret;
 
-	if ((ret = dw_buffer_append(&rest, target, strlen(target), err)) < 0 ||
-	    (ret = dw_buffer_append(&rest, "/", 1, err)) < 0 ||
+	if ((ret = dw_buffer_append(&rest, target, bytes, err)) < 0 ||
+	    (ret = dw_buffer_append(&rest, separator, strlen(separator), err)) < 0 ||
 	    (ret = dw_buffer_append(&rest, remaining, strlen(remaining) + 1, err)) < 0)
 		return ret;
 	dw_buffer_free(&follow->rest);

@@ -1072,6 +1072,17 @@ public final class Scenarios {
                     Files.getLastModifiedTime(text));
                 same(0100640, Files.getAttribute(text, "unix:mode"));
                 same(2, Files.getAttribute(text, "unix:nlink"));
+                try (FileSystem other = FileSystems.newFileSystem(file)) {
+                    Path hard = system.getPath("hard");
+                    Path copy = other.getPath("/dir/text.txt");
+                    same(Files.getAttribute(text, "fileKey"), Files.getAttribute(hard, "fileKey"));
+                    same(Files.getAttribute(text, "unix:dev"), Files.getAttribute(hard, "unix:dev"));
+                    same(Files.getAttribute(text, "unix:ino"), Files.getAttribute(copy, "unix:ino"));
+                    same(false, Files.getAttribute(text, "fileKey")
+                        .equals(Files.getAttribute(copy, "fileKey")));
+                    same(false, Files.getAttribute(text, "unix:dev")
+                        .equals(Files.getAttribute(copy, "unix:dev")));
+                }
                 same(Map.of("size", 6L, "isRegularFile", true),
                     Files.readAttributes(text, "size,isRegularFile"));
                 fails(IllegalArgumentException.class, () -> Files.getAttribute(text, "wrong"));
@@ -1110,6 +1121,23 @@ public final class Scenarios {
                 fails(FileSystemLoopException.class, system.getPath("loop")::toRealPath);
                 fails(NotDirectoryException.class, system.getPath("big/.")::toRealPath);
                 fails(NotDirectoryException.class, system.getPath("big/../dir")::toRealPath);
+            }
+        });
+        test("a slash at the end of a link's target is for directories", () -> {
+            Path links = folder.resolve("slashes.dwarfs");
+            try (Builder builder = new Builder()) {
+                builder.add("dir/file", Item.file(new byte[1]))
+                    .add("to-file", Item.link("dir/file/")).add("to-dir", Item.link("dir/"));
+                builder.write(links);
+            }
+            try (FileSystem system = FileSystems.newFileSystem(links)) {
+                Path bad = system.getPath("to-file");
+                fails(NotDirectoryException.class, () -> Files.readAllBytes(bad));
+                fails(NotDirectoryException.class, bad::toRealPath);
+                same(false, Files.exists(bad));
+                isTrue(Files.exists(bad, LinkOption.NOFOLLOW_LINKS));
+                same("/dir", system.getPath("to-dir").toRealPath().toString());
+                same(1, Files.readAllBytes(system.getPath("to-dir/file")).length);
             }
         });
         test("options may be repeated, and a closed stream reads nothing", () -> {

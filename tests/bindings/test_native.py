@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What programs in Python expect of paths, files, modules and archives, with images."""
 import importlib
+import importlib.metadata
 import importlib.resources
 import importlib.util
 import io
@@ -223,7 +224,8 @@ class Pickles(Case):
 class Modules(Case):
     def setUp(self):
         super().setUp()
-        for name, value in (("path", sys.path[:]), ("path_hooks", sys.path_hooks[:])):
+        for name, value in (("path", sys.path[:]), ("path_hooks", sys.path_hooks[:]),
+                            ("meta_path", sys.meta_path[:])):
             self.addCleanup(setattr, sys, name, value)
         self.addCleanup(self.forget)
         self.addCleanup(sys.path_importer_cache.clear)
@@ -317,6 +319,29 @@ class Modules(Case):
         importlib.invalidate_caches()
         import dwtest_late  # noqa: F401
 
+    def test_distributions(self):
+        file = self.pack({"lib/Dw_Test.One-1.5.dist-info/METADATA":
+                          b"Metadata-Version: 2.1\nName: Dw-Test.One\nVersion: 1.5\n",
+                          "lib/Dw_Test.One-1.5.dist-info/entry_points.txt":
+                          b"[dwtest]\nrun = dwtest_one:run\n",
+                          "lib/Dw_Test.One-1.5.dist-info/RECORD": b"dwtest_one.py,,\n",
+                          "lib/dwtest_two.egg-info": b"Name: dwtest_two\nVersion: 2\n",
+                          "lib/dwtest_one.py": b"def run():\n    return 'run'\n"})
+        (self.dir / "plain").write_bytes(b"no image")
+        sys.path[:0] = [str(file / "lib"), str(self.dir / "plain")]
+        metadata = importlib.metadata
+        self.assertEqual(metadata.version("dw-test-one"), "1.5")
+        self.assertEqual([point.load()() for point in metadata.entry_points(group="dwtest")],
+                         ["run"])
+        self.assertEqual([item.locate().read_bytes()[:3] for item in
+                          metadata.files("dw.test.one")], [b"def"])
+        self.assertEqual({found.name for found in metadata.distributions(
+            path=[str(file / "lib")])}, {"Dw-Test.One", "dwtest_two"})
+        self.assertEqual(metadata.version("dwtest_two"), "2")
+        with self.assertRaises(metadata.PackageNotFoundError):
+            metadata.version("dwtest")
+        self.assertEqual(list(metadata.distributions(path=[str(self.dir / "plain")])), [])
+
     def test_compiled_modules(self):
         import py_compile
         source = self.dir / "m.py"
@@ -369,6 +394,8 @@ class Archives(Case):
         self.assertEqual((self.dir / "out/top").read_bytes(), b"top")
         with self.assertRaises(FileExistsError):
             shutil.unpack_archive(made, self.dir / "out")
+        with self.assertRaises(TypeError):  # as for zip: a filter that is ignored protects nobody
+            shutil.unpack_archive(made, self.dir / "other", filter="data")
 
     def test_a_directory_of_a_tree(self):
         made = shutil.make_archive(str(self.dir / "part"), "dwarfs", self.dir / "tree", "sub")

@@ -786,6 +786,27 @@ class Paths(Case):
         with self.assertRaises(dwarfs.InvalidError):
             (image / "big").readlink()
 
+    def test_links_and_dots_lead_through_directories(self):
+        """As on disk: a slash, "." or ".." after a file is an error."""
+        builder = dwarfs.Builder(level=1)
+        builder.add("dir/file", b"x")
+        for number, target in enumerate(("dir/file/", "dir/file/.", "dir/file/..", "dir/",
+                                         "dir/./", "dir/../dir/file", "again/", "dir//file")):
+            builder.add(f"link{number}", target=target)
+        builder.add("again", target="dir/file")
+        builder.write(output := io.BytesIO())
+        image = dwarfs.open(output.getvalue())
+        image.extract(self.dir / "links")
+        for name in [f"link{number}" for number in range(8)] + ["dir/file/..", "dir/file/../file",
+                                                                "link3/../again"]:
+            with self.subTest(name):
+                disk = self.dir / "links" / name
+                self.assertEqual((image / name).exists(), disk.exists())
+                self.assertEqual((image / name).is_dir(), disk.is_dir())
+                if not disk.exists():
+                    with self.assertRaises(NotADirectoryError):
+                        (image / name).stat()
+
     def test_errors_are_those_of_python(self):
         image = self.image
         with self.assertRaises(FileNotFoundError) as caught:

@@ -34,6 +34,11 @@ static void links_are_followed(void **state)
 		{ "deep", "dir/link/../other", 7 },
 		{ ".", "dir/link", 1 },
 		{ "..", "dir/link/null", 4 },
+		{ "../file/", "dir/link", DWARFS_ERR_NOT_DIR },
+		{ "../file//", "dir/link/..", DWARFS_ERR_NOT_DIR },
+		{ "../file/.", "dir/link", DWARFS_ERR_NOT_DIR },
+		{ "deep/", "dir/link", 5 },
+		{ "deep//", "dir/link/file", 8 },
 		{ "missing", "dir/link", DWARFS_ERR_NOT_FOUND },
 		{ "file", "dir/link", DWARFS_ERR_NOT_FOUND }, /* of /dir, not of / */
 		{ "link", "dir/link", DWARFS_ERR_INVALID },

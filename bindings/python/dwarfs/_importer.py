@@ -174,7 +174,10 @@ class Finder(importlib.abc.PathEntryFinder):
 
 
 def enable_imports() -> None:
-    """Let images be entries of sys.path, as zip archives are: adds a hook to sys.path_hooks."""
+    """Let images be entries of sys.path, as zip archives are: adds a hook to sys.path_hooks, and
+    a finder to sys.meta_path by which importlib.metadata knows the distributions in images."""
+    from ._distributions import enable_distributions  # here, as importlib.metadata is large
+    enable_distributions()
     if Finder not in sys.path_hooks:
         # Last: opening a file that is no image searches all of it for one.
         sys.path_hooks.append(Finder)
@@ -219,7 +222,7 @@ def _make_archive(base_name: str, base_dir: str, dry_run: bool = False, owner: s
 _make_archive.supports_root_dir = True  # type: ignore[attr-defined]
 
 
-def _unpack_archive(filename: str, extract_dir: str, **unknown: Any) -> None:
+def _unpack_archive(filename: str, extract_dir: str) -> None:  # no filter=, as of zip archives
     try:
         image = Image(filename)
     except Error as error:

@@ -211,8 +211,9 @@ class Path:
         links = 0
         while names:
             name = names.pop()
-            if name == "..":
-                if len(places) > 1:
+            if name in ("", ".", ".."):  # of the target of a link, or ".." of the path
+                _dwarfs.dwarfs_dir_range(image, _dwarfs.dwarfs_entry_inode(image, places[-1]))
+                if name == ".." and len(places) > 1:
                     places.pop()
                 continue
             entry = _dwarfs.dwarfs_dir_find(
@@ -228,7 +229,7 @@ class Path:
             target = _dwarfs.dwarfs_link_read(image, inode)
             if target.startswith("/"):
                 places = [0]
-            names += [part for part in reversed(target.split("/")) if part not in ("", ".")]
+            names += reversed(target.split("/"))
         return places[-1]
 
     def _is_link(self, inode: int) -> bool:

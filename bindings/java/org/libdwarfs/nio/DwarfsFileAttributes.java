@@ -22,14 +22,21 @@ final class DwarfsFileAttributes implements PosixFileAttributes {
         PosixFilePermission.OTHERS_EXECUTE,
     };
 
-    private final Attributes all;
+    /** Of a file of one of the open images. */
+    private record Key(long device, long inode) {
+    }
 
-    private DwarfsFileAttributes(Attributes all) {
+    private final Attributes all;
+    private final long device;
+
+    private DwarfsFileAttributes(Attributes all, long device) {
         this.all = all;
+        this.device = device;
     }
 
     static DwarfsFileAttributes of(DwarfsPath path, boolean follow) throws IOException {
-        return Failures.of(path, () -> new DwarfsFileAttributes(path.entry(follow).attributes()));
+        return Failures.of(path, () -> new DwarfsFileAttributes(
+            path.entry(follow).attributes(), path.getFileSystem().device()));
     }
 
     Attributes all() {
@@ -38,6 +45,10 @@ final class DwarfsFileAttributes implements PosixFileAttributes {
 
     int mode() {
         return all.mode();
+    }
+
+    long device() {
+        return device;
     }
 
     long inode() {
@@ -88,7 +99,7 @@ final class DwarfsFileAttributes implements PosixFileAttributes {
 
     @Override
     public Object fileKey() {
-        return all.inode();
+        return new Key(device, all.inode());
     }
 
     @Override

@@ -17,15 +17,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 import org.libdwarfs.Context;
 import org.libdwarfs.Image;
 
 /** An open image as a file system. */
 final class DwarfsFileSystem extends FileSystem {
+    private static final AtomicLong DEVICES = new AtomicLong();
+
     private final DwarfsFileSystemProvider provider;
     private final Path file;
     private final Image image;
+    private final long device = DEVICES.incrementAndGet();
     private final DwarfsPath root = new DwarfsPath(this, "/", null);
     private final DwarfsFileStore store = new DwarfsFileStore(this);
 
@@ -95,6 +99,11 @@ final class DwarfsFileSystem extends FileSystem {
 
     Image image() {
         return image;
+    }
+
+    /** A number that no other file system of this process has. */
+    long device() {
+        return device;
     }
 
     DwarfsFileStore store() {

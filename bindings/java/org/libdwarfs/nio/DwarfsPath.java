@@ -317,6 +317,9 @@ final class DwarfsPath implements Path {
                     throw new FileSystemLoopException(path);
                 }
                 String target = next.linkTarget();
+                if (target.endsWith("/")) {
+                    left.addFirst("."); // it must be a directory
+                }
                 String[] parts = target.split("/");
                 for (int i = parts.length - 1; i >= 0; i--) {
                     left.addFirst(parts[i]);

@@ -44,6 +44,7 @@ final class Views {
     private static final Map<String, Getter> UNIX = join(POSIX, Map.of(
         "mode", DwarfsFileAttributes::mode,
         "ino", DwarfsFileAttributes::inode,
+        "dev", DwarfsFileAttributes::device,
         "uid", all -> (int) all.all().uid(),
         "gid", all -> (int) all.all().gid(),
         "nlink", all -> (int) all.all().links(),

@@ -15,8 +15,8 @@
  * offset} (where the image starts), {@code cacheBytes} and {@code workers} of its context; or
  * {@code context}, a {@link org.libdwarfs.Context}.
  *
- * <p>Attribute views are "basic", "posix", "owner", "unix" (by name: mode, ino, uid, gid, nlink,
- * rdev, ctime) and "user" (extended attributes "user.*"). Owners and groups are the numbers of
+ * <p>Attribute views are "basic", "posix", "owner", "unix" (by name: mode, ino, dev, uid, gid,
+ * nlink, rdev, ctime; dev is a number of the open image) and "user" (extended attributes "user.*"). Owners and groups are the numbers of
  * the image. Absolute symbolic links start at the root of the image, and none leads out of it.
  * Names that are not UTF-8 are strings as {@link org.libdwarfs.Names} says.
  */
