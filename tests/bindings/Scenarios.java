@@ -1140,6 +1140,12 @@ public final class Scenarios {
                 same(1, Files.readAllBytes(system.getPath("to-dir/file")).length);
             }
         });
+        test("a directory stream tells that the file system was closed", () -> {
+            FileSystem system = FileSystems.newFileSystem(file);
+            DirectoryStream<Path> stream = Files.newDirectoryStream(system.getPath("dir"));
+            system.close();
+            fails(ClosedFileSystemException.class, stream::iterator);
+        });
         test("options may be repeated, and a closed stream reads nothing", () -> {
             try (FileSystem system = FileSystems.newFileSystem(file)) {
                 Path text = system.getPath("/dir/text.txt");

@@ -27,6 +27,7 @@ final class DwarfsDirectoryStream implements DirectoryStream<Path> {
 
     @Override
     public synchronized Iterator<Path> iterator() {
+        directory.getFileSystem().requireOpen();
         if (isClosed) {
             throw new IllegalStateException("the directory stream is closed");
         }
