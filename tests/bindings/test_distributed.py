@@ -325,8 +325,14 @@ class Packing(Case):
             self.pack(Inline(), retries=-1)
         with self.assertRaisesRegex(TypeError, "paths"):
             self.pack(Inline(), paths="empty")
-        with self.assertRaises(NotADirectoryError):
-            distributed.pack(self.dir / "missing", self.output, Inline())
+        (self.dir / "file").write_bytes(b"")
+        for name, kind in (("missing", FileNotFoundError), ("file", NotADirectoryError)):
+            with self.assertRaises(kind) as caught:
+                distributed.pack(self.dir / name, self.output, Inline())
+            self.assertEqual(caught.exception.filename, str(self.dir / name))
+        with self.assertRaises(FileNotFoundError) as caught:
+            distributed.pack(self.dir, self.dir / "missing/output", Inline())
+        self.assertEqual(caught.exception.filename, str(self.dir / "missing"))
         self.output.write_bytes(b"")
         with self.assertRaises(FileExistsError):
             distributed.pack(self.tree, self.output, Inline())

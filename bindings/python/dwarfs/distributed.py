@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import errno
 import hashlib
 import importlib
 import itertools
@@ -218,6 +219,7 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
         if not _is_one_directory(roots):
             raise ValueError("paths: they are those of one directory")
         paths = listed_paths(roots[0][1], paths)
+    os.stat(os.path.dirname(target))  # before all files are read
     contents = _search(roots, paths, options, executor, retries, _paths_in(roots, target))
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
                               dir=os.path.abspath(temporary or os.path.dirname(target)))
@@ -292,8 +294,8 @@ def _roots(sources: Sources) -> tuple[tuple[str, str], ...]:
     if not roots:
         raise ValueError("no sources")
     for _, directory in roots:
-        if not os.path.isdir(directory):
-            raise NotADirectoryError(f"{directory!r} is not a directory")
+        if not stat.S_ISDIR(os.stat(directory).st_mode):  # may be FileNotFoundError
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory)
     return roots
 
 
