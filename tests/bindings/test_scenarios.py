@@ -81,12 +81,12 @@ def readme(suite, folder):
         found = re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
         assert len(found) == 1, found
         (folder / "photos").mkdir()
-        (folder / "photos" / "notes.txt").write_text("text")
+        (folder / "photos" / "notes.txt").write_text("text\n")
         (folder / "readme").write_text(found[0])
         done = subprocess.run([os.path.abspath(w) if os.path.exists(w) else w
                                for w in COMMAND[:-1]] + ["readme"], cwd=folder, check=True,
                               stdout=subprocess.PIPE).stdout
-        assert done == b"notes.txt\ntext", done
+        assert done == b"notes.txt\ntext\n", done
 
 
 def under_valgrind():
