@@ -168,6 +168,9 @@ static int pack_ranges(const struct lzma_packer *packer, struct attempt *attempt
 	const struct lzma_plan plan = {
 		.options = &attempt->options,
 		.branch = branch,
+		.branch_contexts = ranges->undivided.distance
+					   ? dw_lzma_usual_choice(0).contexts
+					   : ranges->undivided.contexts,
 		.check = packer->check,
 		.part_bytes = packer->part_bytes,
 		.ranges = ranges->list,
@@ -209,6 +212,7 @@ static struct lzma_ranges single_range(const lzma_options_lzma *options, size_t 
 	return (struct lzma_ranges){
 		.list = { { bytes, dw_lzma_usual_choice(options->nice_len) } },
 		.count = 1,
+		.undivided = dw_lzma_usual_choice(options->nice_len),
 	};
 }
 
@@ -326,7 +330,8 @@ static int compare_division(struct lzma_packer *packer, struct span in,
 {
 	struct lzma_ranges *ranges = &packer->ranges;
 	const struct lzma_ranges one = { .list = { { in.size, ranges->undivided } },
-					 .count = 1 };
+					 .count = 1,
+					 .undivided = ranges->undivided };
 	uint64_t undivided, divided;
 	int ret;
 

@@ -41,11 +41,11 @@ static const struct lzma_range *last_range(const struct writer *writer)
 	return writer->plan->ranges + writer->plan->range_count - 1;
 }
 
-static void set_contexts(lzma_options_lzma *options, const struct lzma_choice *choice)
+static void set_contexts(lzma_options_lzma *options, struct lzma_contexts contexts)
 {
-	options->lc = choice->contexts.lc;
-	options->lp = choice->contexts.lp;
-	options->pb = choice->contexts.pb;
+	options->lc = contexts.lc;
+	options->lp = contexts.lp;
+	options->pb = contexts.pb;
 }
 
 /* Coders of machine code cannot end a chunk early: they keep the contexts. */
@@ -64,12 +64,9 @@ static void set_filters(struct writer *writer)
 	if (writer->options.dict_size > enough)
 		writer->options.dict_size = enough;
 	writer->options.nice_len = choice->nice_len;
-	set_contexts(&writer->options, choice);
-	if (keeps_contexts(writer) && writer->first->upto < writer->upto) {
-		const struct lzma_choice usual = dw_lzma_usual_choice(0);
-
-		set_contexts(&writer->options, &usual);
-	}
+	set_contexts(&writer->options, choice->contexts);
+	if (keeps_contexts(writer) && writer->first->upto < writer->upto)
+		set_contexts(&writer->options, writer->plan->branch_contexts);
 	writer->differences = (lzma_options_delta){ .type = LZMA_DELTA_TYPE_BYTE,
 						    .dist = choice->distance };
 	if (choice->distance)
@@ -139,7 +136,7 @@ static int feed_block(struct writer *writer, lzma_ret *coded_out, dwarfs_error *
 			return ret;
 		from = range->upto;
 		range++;
-		set_contexts(&writer->options, &range->choice);
+		set_contexts(&writer->options, range->choice.contexts);
 		*coded_out = lzma_filters_update(writer->stream, writer->filters);
 		if (*coded_out != LZMA_OK)
 			return 0;

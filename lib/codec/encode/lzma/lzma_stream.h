@@ -16,6 +16,7 @@ struct lzma_range {
 struct lzma_plan {
 	const lzma_options_lzma *options; /* but for what the ranges choose */
 	lzma_vli branch; /* the BCJ filter of ranges without differences, or 0 */
+	struct lzma_contexts branch_contexts; /* of a Block with that filter */
 	lzma_check check;
 	size_t part_bytes; /* maximum size of a Block's contents */
 	const struct lzma_range *ranges;
