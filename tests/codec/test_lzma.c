@@ -482,6 +482,39 @@ static void ranges_of_a_block_are_adapted_to(void **state)
 	assert_decodes(&out, in);
 }
 
+/* Floats between 0 and 4: the highest byte depends on its position alone. */
+static void fill_with_floats(uint8_t *data, size_t size)
+{
+	uint32_t random = 3;
+
+	for (size_t at = 0; at + 4 <= size; at += 4) {
+		float sum = 0;
+
+		for (int i = 0; i < 4; i++)
+			sum += (float)(next_random(&random) >> 8) / (float)(1 << 24);
+		memcpy(data + at, &sum, sizeof(sum));
+	}
+}
+
+/* With a filter for machine code a Block has contexts, too. */
+static void contexts_go_with_a_filter(void **state)
+{
+	enum { RANGE = 5 << 18, FLOATS = 3 * RANGE };
+	auto_free uint8_t *data = dw_calloc(1, 2 * RANGE + FLOATS);
+	auto_buffer struct buffer out = { 0 };
+	const struct span in = { data, 2 * RANGE + FLOATS };
+	size_t usual;
+
+	(void)state;
+	assert_non_null(data);
+	fill_with_code(data, RANGE);
+	fill_with_lines(data + RANGE, RANGE);
+	fill_with_floats(data + 2 * RANGE, FLOATS);
+	usual = pack("lzma:level=1:binary=x86", in, &out);
+	assert_true(pack("lzma:level=1", in, &out) > usual);
+	assert_true(pack("lzma:level=1:binary=x86:adapt", in, &out) < usual - usual / 50);
+}
+
 /* A Block does not find what is in another one. */
 static void repeats_are_not_divided(void **state)
 {
@@ -566,6 +599,7 @@ int main(void)
 		cmocka_unit_test(pixels_are_packed_as_differences),
 		cmocka_unit_test(ranges_of_a_block_are_adapted_to),
 		cmocka_unit_test(repeats_are_not_divided),
+		cmocka_unit_test(contexts_go_with_a_filter),
 		cmocka_unit_test(each_block_is_adapted_to),
 		cmocka_unit_test(adapting_is_left_out_for_lack_of_memory),
 		cmocka_unit_test(auto_finds_the_machine),

@@ -108,10 +108,14 @@ static void set_contexts(lzma_options_lzma *options, struct lzma_contexts contex
 	options->pb = contexts.pb;
 }
 
+static bool are_equal(struct lzma_contexts a, struct lzma_contexts b)
+{
+	return a.lc == b.lc && a.lp == b.lp && a.pb == b.pb;
+}
+
 static bool is_usual(struct lzma_contexts contexts)
 {
-	return contexts.lc == usual.lc && contexts.lp == usual.lp &&
-	       contexts.pb == usual.pb;
+	return are_equal(contexts, usual);
 }
 
 static void set_fast_options(lzma_options_lzma *options)
@@ -330,28 +334,34 @@ int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span
 		ret = choose_for_long_matches(probe, block, full_nice_len, &choices.best,
 					      err);
 	choices.plain.nice_len = choices.best.nice_len;
-	if (choices.saved)
+	if (choices.best.distance == 0) {
+		choices.plain = choices.best;
+		choices.saved = 0;
+	} else {
 		choices.saved = choices.saved * (uint64_t)block.size / sample.size;
+	}
 	*choices_out = choices;
 	return ret;
 }
 
 int dw_lzma_prefer_contexts(const struct lzma_probe *probe, struct span sample,
-			    struct lzma_contexts contexts, struct lzma_choices *choices,
+			    struct lzma_contexts contexts, struct lzma_choice *choice,
 			    dwarfs_error **err)
 {
 	struct lzma_choice other = { contexts, .bytes = UINT64_MAX };
-	int ret;
+	struct lzma_choice own = { choice->contexts, .bytes = UINT64_MAX };
+	int ret = 0;
 
 	if (sample.size > FAST_BYTES)
 		sample.size = FAST_BYTES;
-	if (sample.size < LEAST_BYTES) {
-		choices->plain.contexts = contexts;
-		return 0;
+	if (sample.size >= LEAST_BYTES && !are_equal(contexts, own.contexts)) {
+		ret = try_contexts(probe, sample, &contexts, 1, &other, err);
+		if (ret == 0)
+			ret = try_contexts(probe, sample, &choice->contexts, 1, &own,
+					   err);
 	}
-	ret = try_contexts(probe, sample, &contexts, 1, &other, err);
-	if (ret == 0 && (double)choices->plain.bytes > (double)other.bytes * CHOICE_GAIN)
-		choices->plain.contexts = contexts;
+	if (ret == 0 && (double)own.bytes >= (double)other.bytes * CHOICE_GAIN)
+		choice->contexts = contexts;
 	return ret;
 }
 

@@ -56,12 +56,10 @@ int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span
 		  uint32_t full_nice_len, lzma_mode mode,
 		  struct lzma_choices *choices_out, dwarfs_error **err);
 
-/*
- * Take the contexts of another choice instead of those of choices->plain, unless these make the
- * sample, which was given to dw_lzma_adapt(), smaller by 1 % or more.
- */
+/* Take these contexts for a choice without differences, unless its own make the sample smaller by
+ * 1 % or more. */
 int dw_lzma_prefer_contexts(const struct lzma_probe *probe, struct span sample,
-			    struct lzma_contexts contexts, struct lzma_choices *choices,
+			    struct lzma_contexts contexts, struct lzma_choice *choice,
 			    dwarfs_error **err);
 
 /* What is chosen without a sample. */

@@ -159,14 +159,12 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 
 /* -- with and without a filter ------------------------------------------------------- */
 
-/* Pack into at most room bytes of out, with a BCJ filter or 0. */
-static int pack_ranges(const struct lzma_packer *packer, struct attempt *attempt,
-		       const struct lzma_ranges *ranges, lzma_vli branch, struct span in,
-		       size_t room, struct buffer *out, struct codec_watch *watch,
-		       dwarfs_error **err)
+static struct lzma_plan plan_of(const struct lzma_packer *packer,
+				const lzma_options_lzma *options,
+				const struct lzma_ranges *ranges, lzma_vli branch)
 {
-	const struct lzma_plan plan = {
-		.options = &attempt->options,
+	return (struct lzma_plan){
+		.options = options,
 		.branch = branch,
 		.branch_contexts = ranges->undivided.distance
 					   ? dw_lzma_usual_choice(0).contexts
@@ -176,6 +174,15 @@ static int pack_ranges(const struct lzma_packer *packer, struct attempt *attempt
 		.ranges = ranges->list,
 		.range_count = ranges->count,
 	};
+}
+
+/* Pack into at most room bytes of out, with a BCJ filter or 0. */
+static int pack_ranges(const struct lzma_packer *packer, struct attempt *attempt,
+		       const struct lzma_ranges *ranges, lzma_vli branch, struct span in,
+		       size_t room, struct buffer *out, struct codec_watch *watch,
+		       dwarfs_error **err)
+{
+	const struct lzma_plan plan = plan_of(packer, &attempt->options, ranges, branch);
 
 	return dw_lzma_write_stream(&attempt->stream, &plan, in, room, out, watch, err);
 }
@@ -275,44 +282,18 @@ static int choose_branch(struct lzma_packer *packer, struct span in, bool *try_o
 	return 0;
 }
 
-/* The size of all Blocks by the fastest level, with the dictionary of the codec. */
-static int count_blocks(struct lzma_packer *packer, const struct lzma_ranges *ranges,
-			struct span in, uint64_t *bytes_out, struct codec_watch *watch,
-			dwarfs_error **err)
+/* The size by the fastest level, with the dictionary of the codec. */
+static int count_fast(struct lzma_packer *packer, const struct lzma_ranges *ranges,
+		      struct span in, uint64_t *bytes_out, struct codec_watch *watch,
+		      dwarfs_error **err)
 {
 	const struct lzma_probe probe = { &packer->best.stream, &packer->other, watch };
-	const struct lzma_range *range = ranges->list;
-	int ret = 0;
+	lzma_options_lzma options;
+	const struct lzma_plan plan = plan_of(packer, &options, ranges, 0);
 
-	*bytes_out = 0;
-	for (size_t from = 0, upto; ret == 0 && from < in.size; from = upto) {
-		const struct lzma_choice *choice = &range->choice;
-		lzma_options_delta delta = { .dist = choice->distance };
-		lzma_options_lzma options;
-		const lzma_filter filters[] = { { LZMA_FILTER_DELTA, &delta },
-						{ LZMA_FILTER_LZMA2, &options },
-						{ LZMA_VLI_UNKNOWN, NULL } };
-		uint64_t bytes;
-
-		while (range->upto < in.size &&
-		       range[1].choice.distance == choice->distance)
-			range++;
-		upto = range->upto;
-		if (upto - from > packer->part_bytes)
-			upto = from + packer->part_bytes;
-		else
-			range++;
-		lzma_lzma_preset(&options, WHOLE_LEVEL);
-		options.dict_size = packer->best.options.dict_size;
-		options.lc = choice->contexts.lc;
-		options.lp = choice->contexts.lp;
-		options.pb = choice->contexts.pb;
-		ret = dw_lzma_count(&probe, filters + (choice->distance == 0),
-				    (struct span){ in.data + from, upto - from },
-				    UINT64_MAX, &bytes, err);
-		*bytes_out += bytes;
-	}
-	return ret;
+	lzma_lzma_preset(&options, WHOLE_LEVEL);
+	options.dict_size = packer->best.options.dict_size;
+	return dw_lzma_count_stream(&probe, &plan, in, bytes_out, err);
 }
 
 static bool has_distances(const struct lzma_ranges *ranges)
@@ -337,8 +318,8 @@ static int compare_division(struct lzma_packer *packer, struct span in,
 
 	if (!has_distances(ranges))
 		return 0;
-	if ((ret = count_blocks(packer, &one, in, &undivided, watch, err)) == 0 &&
-	    (ret = count_blocks(packer, ranges, in, &divided, watch, err)) == 0 &&
+	if ((ret = count_fast(packer, &one, in, &undivided, watch, err)) == 0 &&
+	    (ret = count_fast(packer, ranges, in, &divided, watch, err)) == 0 &&
 	    divided >= undivided)
 		*ranges = one;
 	return ret;
@@ -431,6 +412,14 @@ static uint64_t memory_of_attempts(const struct codec_spec *spec, lzma_mode mode
 	return bytes;
 }
 
+/* The index of a stream: one Block for each part, and one more for each range. */
+static uint64_t index_memory(const struct codec_spec *spec, size_t block_bytes)
+{
+	const uint64_t parts = block_bytes / part_bytes(spec) + 1;
+
+	return lzma_index_memusage(1, parts + (spec->adapts ? DW_LZMA_MAX_RANGES : 0));
+}
+
 uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	struct attempt attempt, whole;
@@ -443,6 +432,7 @@ uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
 	if (bytes < before)
 		bytes = before;
 	return sizeof(struct lzma_packer) + STREAM_BYTES + bytes +
+	       index_memory(spec, block_bytes) +
 	       memory_of_attempts(spec, attempt.options.mode, block_bytes);
 }
 

@@ -124,9 +124,9 @@ static size_t border_between(const struct hints *hints, size_t first, size_t end
 static void list_ranges(const struct hints *hints, struct lzma_ranges *ranges)
 {
 	struct lzma_range *range = ranges->list;
-	struct lzma_range *const last = range + DW_LZMA_MAX_RANGES - 1;
+	struct lzma_range *const end_of_list = range + DW_LZMA_MAX_RANGES;
 
-	for (size_t i = 0, end; i < hints->count && range < last; i = end) {
+	for (size_t i = 0, end; i < hints->count && range < end_of_list; i = end) {
 		end = row_end(hints, i);
 		if (range > ranges->list && end < hints->count && end - i < ROW_WINDOWS)
 			range[-1].upto = border_between(hints, i, end);
@@ -180,10 +180,12 @@ static int choose_each(struct chooser *chooser, struct span block,
 	size_t from = 0;
 	int ret = choose(chooser, block, &all, err);
 
+	if (ret < 0)
+		return ret;
 	ranges->undivided = all.best;
 	if (ranges->count == 1) {
 		choices[0] = all;
-		return ret;
+		return 0;
 	}
 	for (size_t i = 0; ret == 0 && i < ranges->count; i++) {
 		const size_t upto = ranges->list[i].upto;
@@ -192,10 +194,8 @@ static int choose_each(struct chooser *chooser, struct span block,
 		ret = choose(chooser, part, &choices[i], err);
 		if (ret == 0)
 			ret = dw_lzma_prefer_contexts(chooser->probe, chooser->sample,
-						      all.plain.contexts, &choices[i],
-						      err);
-		if (choices[i].best.distance == 0)
-			choices[i].best.contexts = choices[i].plain.contexts;
+						      all.plain.contexts,
+						      &choices[i].plain, err);
 		from = upto;
 	}
 	return ret;
@@ -235,10 +235,10 @@ static void use_choices(const struct lzma_choices *choices, struct lzma_ranges *
 
 	ranges->count = 0;
 	for (size_t i = 0, end; i < count; i = end) {
-		bool is_best;
+		bool is_best = choices[i].best.distance != 0;
 
 		end = same_end(choices, i, count, &saved);
-		is_best = saved >= LEAST_SAVED || end - i == count;
+		is_best = is_best && (saved >= LEAST_SAVED || end - i == count);
 		for (size_t k = i; k < end; k++)
 			add_range(ranges, ranges->list[k].upto,
 				  is_best ? &choices[k].best : &choices[k].plain);

@@ -278,4 +278,23 @@ int dw_lzma_write_stream(lzma_stream *stream, const struct lzma_plan *plan,
 				      : write_several(&writer, err);
 }
 
+int dw_lzma_count_stream(const struct lzma_probe *probe, const struct lzma_plan *plan,
+			 struct span in, uint64_t *bytes_out, dwarfs_error **err)
+{
+	struct writer writer = { .plan = plan };
+	int ret = 0;
+
+	*bytes_out = 0;
+	for (size_t from = 0; ret == 0 && from < in.size; from = writer.upto) {
+		uint64_t bytes;
+
+		begin_block(&writer, from);
+		ret = dw_lzma_count(probe, writer.filters,
+				    (struct span){ in.data + from, writer.upto - from },
+				    UINT64_MAX, &bytes, err);
+		*bytes_out += bytes;
+	}
+	return ret;
+}
+
 #endif

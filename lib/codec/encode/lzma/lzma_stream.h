@@ -25,11 +25,16 @@ struct lzma_plan {
 
 /*
  * Pack into at most room bytes of out; its size stays 0 if that is too small. A Block ends
- * where the distance of the differences changes. The contexts change within a Block unless it
- * has a BCJ filter.
+ * where the distance of the differences changes. Within a Block the contexts change, unless it
+ * has a BCJ filter: then they are branch_contexts if the Block is more than one range. nice_len
+ * is that of the first range.
  */
 int dw_lzma_write_stream(lzma_stream *stream, const struct lzma_plan *plan,
 			 struct span in, size_t room, struct buffer *out,
 			 struct codec_watch *watch, dwarfs_error **err);
+
+/* The size of the contents of all Blocks, each packed with the contexts of its first range. */
+int dw_lzma_count_stream(const struct lzma_probe *probe, const struct lzma_plan *plan,
+			 struct span in, uint64_t *bytes_out, dwarfs_error **err);
 
 #endif
