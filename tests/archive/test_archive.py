@@ -384,6 +384,26 @@ with suite.case("devices whose numbers a cpio cannot hold are named"):
             assert f"{path}: ".encode() in done.stderr, (name, path)
     must_work(export("-i", image, "-f", "newc", "-o", place("devices.cpio")))
 
+with suite.case("names and targets of spaces only are refused for a xar"):
+    absent.need_format("xar")
+    folder = place("spaces")
+    os.makedirs(folder + "/a/ ")
+    for name in " ", "a/  ", "a/ b", "a/c ", "a/ /d":
+        write(f"{folder}/{name}" if name != " " else f"{folder}/   ", b"1")
+    os.symlink("  ", folder + "/link")
+    os.symlink("/ /x ", folder + "/good")
+    image = pack(folder)
+    must_fail(export("-i", image, "-f", "xar", "-o", place("spaces.xar")), "of spaces only")
+    done = export("-i", image, "-f", "xar", "-o", place("spaces.xar"), "--continue-on-error")
+    must_fail(done, "the xar format cannot hold a name of spaces only",
+              "link: the xar format cannot hold a target of spaces only")
+    must_work(export("-i", image, "-f", "newc", "-o", place("spaces.cpio")))
+    image = place("spaces.xar.dwarfs")
+    must_work(subprocess.run([tap.tool("MKDWARFS"), "-i", place("spaces.xar"), "-o", image,
+                              "--log-level=warn", "--no-progress"], capture_output=True))
+    done = subprocess.run([tap.tool("DWARFSCK"), "-l", image], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["a", "a/ b", "a/c ", "good"], done
+
 with suite.case("devices in a xar have their numbers when it is read again"):
     need_root()
     absent.need_format("xar")

@@ -22,7 +22,7 @@ FORMATS = {
     "pax": (None, None, 1), "paxr": (None, None, NANO), "gnutar": (0, OCTAL, NANO),
     "ustar": (0, OCTAL, NANO), "v7tar": (0, OCTAL, NANO), "cpio": (0, OCTAL, NANO),
     "newc": (0, WORD, NANO), "bin": (0, WORD, NANO), "zip": (0, WORD, NANO),
-    "7zip": (0, None, 100), "xar": (None, None, NANO), "mtree": (None, None, 1),
+    "7zip": (0, 1833029933770, 100), "xar": (-2208988800, 253402300799, NANO), "mtree": (None, None, 1),
     "iso9660": (-2208988800, 5869583999, NANO), "argnu": (0, 10**12 - 1, NANO),
 }
 
@@ -36,6 +36,8 @@ def clamp(time, least, most, step):
         seconds = min(seconds, most)
     first, last = tap.library_times()
     seconds = max(first, min(seconds, last))
+    if seconds != time // NANO:
+        rest = 0
     return seconds * NANO + rest // step * step
 
 
@@ -88,6 +90,24 @@ def check_tar(image, times):
             assert text.startswith(f"{sign}{abs(time) // NANO}."), (path, text)
 
 
+def make_far(folder):
+    """A folder with files of times of the years -1000 to 70000; as dated.make()."""
+    seconds = (-93722486400, -2208988801, -2208988800, 253402300799, 253402300800,
+               1833029933770, 1833029933771, 2146846464000)
+    times = {str(second).encode(): second * NANO + 250000000 for second in seconds}
+    os.makedirs(folder)
+    for name, time in times.items():
+        path = os.path.join(folder, name.decode())
+        scratch.write(path, b"data")
+        try:
+            os.utime(path, ns=(time, time))
+        except OverflowError:
+            raise tap.Skip("time_t has 32 bits")
+        if os.stat(path).st_mtime_ns != time:
+            raise tap.Skip("the file system has no such times")
+    return times
+
+
 def main():
     try:
         absent.need_for_options(["archive"])
@@ -103,6 +123,12 @@ def main():
         with suite.case(form):
             absent.need_format(form)
             check(image, times, form)
+    for form in "7zip", "xar":
+        with suite.case(f"{form}, far from now"):
+            absent.need_format(form)
+            far = scratch.place("far." + form)
+            times_far = make_far(far)
+            check(scratch.pack(far, "-l1", "--time-resolution=1ns"), times_far, form)
     with suite.case("pax, read by another program"):
         check_tar(image, times)
     suite.finish()

@@ -99,6 +99,9 @@ struct export_time dw_export_time(struct export_run *run, int which)
 		.nanoseconds = (long)dwarfs_stat_nanoseconds(run->stat, which),
 	};
 
+	/* Of the nearest time, not of the one that it replaces. */
+	if (time.seconds != dwarfs_stat_seconds(run->stat, which))
+		time.nanoseconds = 0;
 	if (time.seconds < 0 && time.nanoseconds > 0 && run->format->pax_times)
 		spread_sign(run, &time);
 	return time;

@@ -71,6 +71,20 @@ static bool has_controls(const char *text)
 	return false;
 }
 
+/* Whether a part of text, of those that end at a slash, is nothing but spaces. */
+static bool has_blank_name(const char *text)
+{
+	for (;; text++) {
+		size_t length = strcspn(text, "/");
+
+		if (length > 0 && strspn(text, " ") == length)
+			return true;
+		text += length;
+		if (!*text)
+			return false;
+	}
+}
+
 /* what: a name or a target. */
 static int check_text(const struct export_run *run, const char *text, const char *what,
 		      dwarfs_error **err)
@@ -181,19 +195,41 @@ static size_t link_bytes(const char *path, const char *target)
 	return bytes;
 }
 
+/* libarchive (3.6.2) reads an XML element of spaces as an empty one. */
+static int check_spaces(const struct export_run *run, const char *path,
+			dwarfs_error **err)
+{
+	if (run->format->xml_names && has_blank_name(path))
+		return refuse_entry(run, "a name of spaces only", err);
+	return 0;
+}
+
+static int check_target(const struct export_run *run, const char *path,
+			const char *target, dwarfs_error **err)
+{
+	size_t length = strlen(target);
+	int ret = check_text(run, target, "a target", err);
+
+	if (ret < 0)
+		return ret;
+	if (!dw_is_target(length))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, DW_BAD_TARGET, length);
+	if (run->format->xml_names && strspn(target, " ") == length)
+		return refuse_entry(run, "a target of spaces only", err);
+	if (run->format->most_link > 0 &&
+	    link_bytes(path, target) > run->format->most_link)
+		return refuse_entry(run, "a link with such a long name and target", err);
+	return 0;
+}
+
 static int set_symlink(struct export_run *run, const char *path, dwarfs_error **err)
 {
 	char target[DWARFS_LINK_BUFFER_BYTES];
 	int ret = dwarfs_link_read(run->image, dwarfs_stat_inode(run->stat), target,
 				   sizeof(target), NULL, err);
 
-	if (ret < 0 || (ret = check_text(run, target, "a target", err)) < 0)
+	if (ret < 0 || (ret = check_target(run, path, target, err)) < 0)
 		return ret;
-	if (!dw_is_target(strlen(target)))
-		return dw_fail(err, DWARFS_ERR_CORRUPT, DW_BAD_TARGET, strlen(target));
-	if (run->format->most_link > 0 &&
-	    link_bytes(path, target) > run->format->most_link)
-		return refuse_entry(run, "a link with such a long name and target", err);
 	archive_entry_copy_symlink(run->entry, target);
 	return 0;
 }
@@ -331,6 +367,7 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 				(int64_t)dwarfs_stat_inode(run->stat).number + 1);
 	set_entry_times(run);
 	if ((ret = check_text(run, path, "a name", err)) < 0 ||
+	    (ret = check_spaces(run, path, err)) < 0 ||
 	    (ret = check_depth(run, path, err)) < 0 ||
 	    (ret = check_joliet(run, path, err)) < 0 || (ret = set_ids(run, err)) < 0)
 		return ret;

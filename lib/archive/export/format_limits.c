@@ -25,6 +25,9 @@
 #define DECIMAL_TIME 999999999999
 #define YEAR_1900    (-2208988800)
 #define YEAR_2156    5869584000
+#define YEAR_10000   253402300800
+/* 64 bits of 100 ns since 1601. */
+#define MOST_7ZIP_TIME INT64_C(1833029933770)
 
 static const struct export_format formats[] = {
 	{ "pax  tar as POSIX has it since 2001, which loses nothing", "tar posix ", TAR,
@@ -48,7 +51,7 @@ static const struct export_format formats[] = {
 	{ "zip  zip, 64 bits where needed", "", .links = LINKS_NONE, .utf8_names = true,
 	  .most_time = UINT32_MAX },
 	{ "7zip  7z", "7z ", .links = LINKS_NONE, .utf8_names = true, .no_devices = true,
-	  .late = true, .most_time = INT64_MAX },
+	  .late = true, .most_time = MOST_7ZIP_TIME },
 	/* libarchive writes through wild pointers where it has to move deeper
 	   directories, or to cut the target of a link. */
 	{ "iso9660  an ISO 9660 image with Rock Ridge and Joliet", "iso cd9660 ",
@@ -56,9 +59,10 @@ static const struct export_format formats[] = {
 	  .most_link = 100, .options = "rockridge=strict", .late = true, .joliet = true,
 	  .most_bytes = UINT32_MAX, .lifts = "iso-level=3", .least_time = YEAR_1900,
 	  .most_time = YEAR_2156 - 1 },
+	/* libarchive reads other years, and text of spaces alone, as missing. */
 	{ "xar  xar", "", .links = LINKS_BY_PATH, .utf8_names = true, .xml_names = true,
 	  .xattrs = true, .warns_only = true, .no_set_ids = true, .most_id = INT32_MAX,
-	  .late = true },
+	  .late = true, .least_time = YEAR_1900, .most_time = YEAR_10000 - 1 },
 	{ "mtree  a list of the entries without their contents", "", .links = LINKS_EACH,
 	  .root = true, .list = true },
 	{ "mtree-classic  the same as it was in 4.4BSD", "", .links = LINKS_EACH,
