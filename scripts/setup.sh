@@ -14,10 +14,10 @@
 # The one list of dependencies; CONTRIBUTING.md explains them.
 setup_packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libxxhash-dev nettle-dev
   libzstd-dev liblz4-dev liblzma-dev libbrotli-dev libflac-dev libb2-dev libjansson-dev
-  libfuse3-dev fuse3 libarchive-dev"
+  libfuse3-dev fuse3 libarchive-dev zlib1g-dev"
 setup_packages_check="g++ clang clang-format libclang-rt-14-dev libcmocka-dev swig python3-dev libperl-dev ruby ruby-dev lua5.4 liblua5.4-dev valgrind mandoc binutils cmake
   abigail-tools
-  util-linux ca-certificates acl libacl1-dev libbz2-dev libxml2-dev zlib1g-dev attr libcap2-bin libarchive-tools cpio unzip dosfstools libpython3.11-testsuite"
+  util-linux ca-certificates acl libacl1-dev libbz2-dev libxml2-dev attr libcap2-bin libarchive-tools cpio unzip dosfstools libpython3.11-testsuite"
 setup_packages_platforms="gcc-i686-linux-gnu gcc-s390x-linux-gnu gcc-aarch64-linux-gnu qemu-user musl-tools make
   gcc-mingw-w64-x86-64-posix wine wine64 dpkg-dev python3-venv"
 setup_packages_bindings="python3-venv git"

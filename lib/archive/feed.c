@@ -39,6 +39,7 @@ void dw_feed_release(struct feed *feed)
 	dwarfs_io_free(dw_steal(feed->io));
 	dw_free(dw_steal(feed->buffer));
 	dw_buffer_free(&feed->seen);
+	dw_stream_check_free(dw_steal(feed->check));
 	dwarfs_error_free(dw_steal(feed->failure));
 }
 
@@ -148,6 +149,7 @@ static int64_t give(struct feed *feed, const uint8_t **data_out, dwarfs_error **
 {
 	uint64_t left = feed->bytes - feed->at;
 	int64_t got = 0;
+	int ret;
 
 	*data_out = feed->buffer;
 	if (feed->is_trial && !feed->can_seek) {
@@ -174,7 +176,27 @@ static int64_t give(struct feed *feed, const uint8_t **data_out, dwarfs_error **
 	feed->at += (uint64_t)got;
 	feed->progress->bytes_done += (uint64_t)got;
 	remember_tail(feed, *data_out, (size_t)got);
+	if (feed->check &&
+	    (ret = dw_stream_check_bytes(feed->check, *data_out, (size_t)got, err)) < 0)
+		return ret;
 	return got;
+}
+
+int dw_feed_verify(struct feed *feed, int filter, dwarfs_error **err)
+{
+	return dw_stream_check_new(filter, &feed->check, err);
+}
+
+int dw_feed_verify_rest(struct feed *feed, dwarfs_error **err)
+{
+	const uint8_t *data;
+	int64_t got = 1;
+
+	while (got > 0 && feed->check && !dw_stream_check_is_over(feed->check))
+		got = give(feed, &data, err);
+	if (got < 0 || !feed->check)
+		return got < 0 ? (int)got : 0;
+	return dw_stream_check_end(feed->check, err);
 }
 
 bool dw_feed_ends_abruptly(const struct feed *feed, uint64_t consumed)

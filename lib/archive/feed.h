@@ -12,6 +12,7 @@
 #include <archive.h>
 
 #include "archive/locale.h"
+#include "archive/stream_check.h"
 #include "base/progress.h"
 #include "os/io.h"
 
@@ -33,6 +34,7 @@ struct feed {
 	size_t seen_given;	 /* of it, once more */
 	uint8_t tail[FEED_TAIL]; /* the last bytes that were given */
 	size_t tail_bytes;
+	struct stream_check *check; /* of the bytes that are given, or NULL */
 
 	struct dwarfs_progress *progress; /* bytes_done is kept up to date */
 	struct text_locale *locale;	  /* of the thread, to be left in callbacks */
@@ -58,6 +60,13 @@ void dw_feed_end_trial(struct feed *feed);
 
 /* Have an archive read from the feed: an ARCHIVE_* code. */
 int dw_feed_open(struct feed *feed, struct archive *archive);
+
+/* Verify the checksums of a filter of libarchive, which is applied to the stored bytes;
+ * before the first bytes are read. */
+int dw_feed_verify(struct feed *feed, int filter, dwarfs_error **err);
+
+/* Verify those of the bytes that libarchive has not read. */
+int dw_feed_verify_rest(struct feed *feed, dwarfs_error **err);
 
 /* Move the error of the feed, if there is one, to *err: its code, or 0. */
 int dw_feed_failure(struct feed *feed, dwarfs_error **err);

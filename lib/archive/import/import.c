@@ -231,7 +231,10 @@ int dw_import_check_end(struct import_job *job, dwarfs_error **err)
 {
 	const uint64_t last = (uint64_t)archive_read_header_position(job->archive);
 	const uint64_t end = (uint64_t)archive_filter_bytes(job->archive, 0);
+	int ret;
 
+	if ((ret = dw_feed_verify_rest(&job->feed, err)) < 0)
+		return ret;
 	if (!is_of(job, ARCHIVE_FORMAT_TAR))
 		return 0;
 	if (end > last && (archive_filter_count(job->archive) > 1 ||
@@ -271,11 +274,19 @@ static int new_archive(struct import_job *job, dwarfs_error **err)
 	return 0;
 }
 
+/* The filter of the stored bytes, or ARCHIVE_FILTER_NONE; the last one is the feed. */
+static int first_filter(struct archive *archive)
+{
+	const int count = archive_filter_count(archive);
+
+	return count > 1 ? archive_filter_code(archive, count - 2) : ARCHIVE_FILTER_NONE;
+}
+
 /* The locale must be set before the first name is read, and depends on the format. */
 static int find_locale(struct import_job *job, dwarfs_error **err)
 {
+	int filter, ret;
 	bool is_tar;
-	int ret;
 
 	if ((ret = dw_locale_enter(&job->locale, err)) < 0)
 		return ret;
@@ -284,8 +295,11 @@ static int find_locale(struct import_job *job, dwarfs_error **err)
 		return ret;
 	archive_read_next_header(job->archive, &job->entry);
 	is_tar = is_of(job, ARCHIVE_FORMAT_TAR);
+	filter = first_filter(job->archive);
 	archive_read_free(dw_steal(job->archive));
 	dw_feed_end_trial(&job->feed);
+	if ((ret = dw_feed_verify(&job->feed, filter, err)) < 0)
+		return ret;
 	if (!is_tar)
 		return 0;
 	dw_locale_leave(&job->locale);

@@ -79,6 +79,51 @@ class Formats(Archives):
                     self.put(packed, pipe=pipe)
                     self.agree(entries)
 
+    def changed(self, packed, what):
+        """No image of packed bytes that were changed where only a checksum can tell."""
+        for pipe in (False, True):
+            for options in ((), ("--continue-on-error",)):
+                with self.subTest(what=what, pipe=pipe):
+                    result = self.put(packed, *options, code=1, pipe=pipe)
+                    self.assertRegex(result.err, "(gzip|lz4) decompression failed: ")
+
+    def test_checksums_of_gzip(self):
+        """libarchive ignores them."""
+        absent.need("zlib")
+        data = tar([entry("a", os.urandom(300000))])
+        half = 150000
+        packed = gzip.compress(data, 0)
+        other = bytearray(packed)
+        other[half] ^= 1
+        self.changed(bytes(other), "contents")
+        self.changed(packed[:-8] + bytes(4) + packed[-4:], "checksum")
+        self.changed(packed[:-4] + bytes(4), "size")
+        parts = gzip.compress(data[:half], 0), gzip.compress(data[half:], 0)
+        self.changed(parts[0][:-8] + bytes(8) + parts[1], "first part")
+        self.changed(parts[0] + parts[1][:-8] + bytes(8), "second part")
+        # After the end marker of the tar, which libarchive does not read.
+        padded = data + bytes(1 << 20)
+        self.changed(gzip.compress(padded, 0)[:-500000], "truncated padding")
+        for tail in (b"", bytes(10000), b"\x1f", b"\x1f\x8c" * 10, b"garbage" * 2000):
+            for whole in (packed, parts[0] + parts[1], gzip.compress(padded)):
+                for pipe in (False, True):
+                    self.put(whole + tail, pipe=pipe)
+                    self.assertEqual(self.contents("a"), data[512:300512])
+
+    def test_checksums_of_lz4(self):
+        """libarchive does not read to the end of the stream."""
+        absent.need("lz4")
+        data = tar([entry("a", os.urandom(300000))])
+        packed = self.program("lz4", "-c", input=data)
+        other = bytearray(packed)
+        other[150000] ^= 1
+        self.changed(bytes(other), "contents")
+        self.changed(packed[:-4] + bytes(4), "checksum")
+        self.changed(packed[:-4], "truncated")
+        for tail in (b"", bytes(10000), b"garbage" * 2000, packed):
+            self.put(packed + tail)
+            self.assertEqual(self.contents("a"), data[512:300512])
+
     def test_filters_by_other_programs(self):
         entries = list(everything())
         data = tar(entries)

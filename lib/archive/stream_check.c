@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/stream_check: verify the checksums of a compressed stream that libarchive
+ * reads, but does not verify.
+ *
+ * A stream is one or more members, each with its checksums, and may be followed by other
+ * bytes, such as zeros that fill a block of a tape; these are ignored.
+ */
+#include <string.h>
+
+#include <archive.h>
+
+#include "archive/stream_check.h"
+#include "base/memory.h"
+#include "config.h"
+
+#if HAVE_LZ4
+#include <lz4frame.h>
+#endif
+#if HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+#define ROOM ((size_t)64 << 10)
+
+/* Consume some of the bytes: how many, 0 if no member begins with them, or an error. */
+typedef int64_t step_fn(struct stream_check *check, const uint8_t *data, size_t size,
+			dwarfs_error **err);
+
+struct stream_check {
+	step_fn *step;
+	const char *name;
+	bool is_in_member;
+	bool is_cut; /* if no more bytes follow */
+	bool is_over;
+#if HAVE_ZLIB
+	z_stream inflate;
+#endif
+#if HAVE_LZ4
+	LZ4F_dctx *lz4;
+#endif
+	uint8_t room[ROOM]; /* what was decompressed, unused */
+};
+
+static int64_t fail_damaged(const struct stream_check *check, const char *why,
+			    dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "%s decompression failed: %s",
+		       check->name, why);
+}
+
+/* -- gzip ---------------------------------------------------------------------------- */
+
+#if HAVE_ZLIB
+#define GZIP_WINDOW (MAX_WBITS + 16)
+#define GZIP_MAGIC  2 /* bytes */
+
+static void *zlib_alloc(void *user, unsigned count, unsigned bytes)
+{
+	(void)user;
+	return dw_calloc(count, bytes);
+}
+
+static void zlib_free(void *user, void *block)
+{
+	(void)user;
+	dw_free(block);
+}
+
+static int64_t step_gzip(struct stream_check *check, const uint8_t *data, size_t size,
+			 dwarfs_error **err)
+{
+	z_stream *stream = &check->inflate;
+	int got;
+
+	if (!check->is_in_member && inflateReset(stream) != Z_OK)
+		return fail_damaged(check, "no state", err);
+	stream->next_in = (uint8_t *)(uintptr_t)data;
+	stream->avail_in = (unsigned)size;
+	stream->next_out = check->room;
+	stream->avail_out = ROOM;
+	got = inflate(stream, Z_NO_FLUSH);
+	if (got == Z_MEM_ERROR)
+		return dw_fail_nomem(err);
+	if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) {
+		if (stream->total_in <= GZIP_MAGIC)
+			return 0;
+		return fail_damaged(check, stream->msg ? stream->msg : "invalid data",
+				    err);
+	}
+	check->is_in_member = got != Z_STREAM_END;
+	check->is_cut = check->is_in_member && stream->total_in >= GZIP_MAGIC;
+	return (int64_t)(size - stream->avail_in);
+}
+
+static int begin_gzip(struct stream_check *check, dwarfs_error **err)
+{
+	check->name = "gzip";
+	check->inflate.zalloc = zlib_alloc;
+	check->inflate.zfree = zlib_free;
+	if (inflateInit2(&check->inflate, GZIP_WINDOW) != Z_OK)
+		return dw_fail_nomem(err);
+	check->step = step_gzip;
+	return 0;
+}
+#endif
+
+/* -- lz4 ----------------------------------------------------------------------------- */
+
+#if HAVE_LZ4
+static int64_t step_lz4(struct stream_check *check, const uint8_t *data, size_t size,
+			dwarfs_error **err)
+{
+	size_t room = ROOM;
+	const size_t got =
+		LZ4F_decompress(check->lz4, check->room, &room, data, &size, NULL);
+
+	if (LZ4F_isError(got)) {
+		const char *why = LZ4F_getErrorName(got);
+
+		if (strcmp(why, "ERROR_frameType_unknown") == 0)
+			return 0;
+		if (strcmp(why, "ERROR_allocation_failed") == 0)
+			return dw_fail_nomem(err);
+		return fail_damaged(check, why, err);
+	}
+	check->is_in_member = got != 0;
+	check->is_cut = check->is_in_member;
+	return (int64_t)size;
+}
+
+static int begin_lz4(struct stream_check *check, dwarfs_error **err)
+{
+	check->name = "lz4";
+	if (LZ4F_isError(LZ4F_createDecompressionContext(&check->lz4, LZ4F_VERSION)))
+		return dw_fail_nomem(err);
+	check->step = step_lz4;
+	return 0;
+}
+#endif
+
+/* -- interface ----------------------------------------------------------------------- */
+
+int dw_stream_check_new(int filter, struct stream_check **check_out, dwarfs_error **err)
+{
+	int (*begin)(struct stream_check * check, dwarfs_error * *err) = NULL;
+	struct stream_check *check;
+	int ret;
+
+	*check_out = NULL;
+#if HAVE_ZLIB
+	if (filter == ARCHIVE_FILTER_GZIP)
+		begin = begin_gzip;
+#endif
+#if HAVE_LZ4
+	if (filter == ARCHIVE_FILTER_LZ4)
+		begin = begin_lz4;
+#endif
+	if (!begin)
+		return 0;
+	if (!(check = dw_calloc(1, sizeof(*check))))
+		return dw_fail_nomem(err);
+	if ((ret = begin(check, err)) < 0) {
+		dw_stream_check_free(check);
+		return ret;
+	}
+	*check_out = check;
+	return 0;
+}
+
+void dw_stream_check_free(struct stream_check *check)
+{
+	if (!check)
+		return;
+#if HAVE_ZLIB
+	if (check->inflate.state)
+		inflateEnd(&check->inflate);
+#endif
+#if HAVE_LZ4
+	LZ4F_freeDecompressionContext(check->lz4);
+#endif
+	dw_free(check);
+}
+
+int dw_stream_check_bytes(struct stream_check *check, const uint8_t *data, size_t size,
+			  dwarfs_error **err)
+{
+	while (size > 0 && !check->is_over) {
+		const int64_t used = check->step(check, data, size, err);
+
+		if (used < 0)
+			return (int)used;
+		if (used == 0 && !check->is_in_member)
+			check->is_over = true;
+		data += used;
+		size -= (size_t)used;
+	}
+	return 0;
+}
+
+bool dw_stream_check_is_over(const struct stream_check *check)
+{
+	return check->is_over;
+}
+
+int dw_stream_check_end(const struct stream_check *check, dwarfs_error **err)
+{
+	if (check->is_cut && !check->is_over)
+		return (int)fail_damaged(check, "the data is truncated", err);
+	return 0;
+}
