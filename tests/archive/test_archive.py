@@ -384,6 +384,18 @@ with suite.case("devices whose numbers a cpio cannot hold are named"):
             assert f"{path}: ".encode() in done.stderr, (name, path)
     must_work(export("-i", image, "-f", "newc", "-o", place("devices.cpio")))
 
+with suite.case("a name that ends a cpio is refused there"):
+    folder = place("trailer")
+    os.makedirs(folder + "/a")
+    for name in "TRAILER!!!", "a/TRAILER!!!", "z":
+        write(f"{folder}/{name}", b"1")
+    image = pack(folder)
+    for name in "cpio", "newc", "bin", "pwb":
+        done = export("-i", image, "-f", name, "-o", place("trailer.cpio"), "--continue-on-error")
+        must_fail(done, f"TRAILER!!!: the {name} format cannot hold a file of this name",
+                  "finished with 1 error")
+    must_work(export("-i", image, "-f", "ustar", "-o", place("trailer.tar")))
+
 with suite.case("names and targets of spaces only are refused for a xar"):
     absent.need_format("xar")
     folder = place("spaces")

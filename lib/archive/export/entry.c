@@ -195,10 +195,13 @@ static size_t link_bytes(const char *path, const char *target)
 	return bytes;
 }
 
-/* libarchive (3.6.2) reads an XML element of spaces as an empty one. */
-static int check_spaces(const struct export_run *run, const char *path,
-			dwarfs_error **err)
+/* Names with a meaning for readers. libarchive (3.6.2) reads an XML element of spaces as an
+ * empty one. */
+static int check_special(const struct export_run *run, const char *path,
+			 dwarfs_error **err)
 {
+	if (run->format->trailer && strcmp(path, "TRAILER!!!") == 0)
+		return refuse_entry(run, "a file of this name, which is its end", err);
 	if (run->format->xml_names && has_blank_name(path))
 		return refuse_entry(run, "a name of spaces only", err);
 	return 0;
@@ -367,7 +370,7 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 				(int64_t)dwarfs_stat_inode(run->stat).number + 1);
 	set_entry_times(run);
 	if ((ret = check_text(run, path, "a name", err)) < 0 ||
-	    (ret = check_spaces(run, path, err)) < 0 ||
+	    (ret = check_special(run, path, err)) < 0 ||
 	    (ret = check_depth(run, path, err)) < 0 ||
 	    (ret = check_joliet(run, path, err)) < 0 || (ret = set_ids(run, err)) < 0)
 		return ret;

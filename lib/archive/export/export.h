@@ -45,6 +45,7 @@ struct export_format {
 	bool list;	     /* contents are not stored, but options may ask for sums */
 	bool xattrs, acls;   /* extended attributes, and lists of access as such */
 	bool root;	     /* the root directory is an entry, "." */
+	bool trailer;	     /* an entry of the name TRAILER!!! ends it */
 	bool warns_only;     /* libarchive only warns of what it leaves out */
 	bool late;	     /* it is put together when it is closed */
 	bool joliet;	     /* paths are limited, unless an option is set */
