@@ -482,6 +482,31 @@ static void ranges_of_a_block_are_adapted_to(void **state)
 	assert_decodes(&out, in);
 }
 
+/* Ranges after the first ones are like these. */
+static void many_ranges_are_adapted_to(void **state)
+{
+	enum { RANGE = 5 << 18, COUNT = 20 };
+	auto_free uint8_t *data = dw_calloc(COUNT, RANGE);
+	auto_buffer struct buffer out = { 0 };
+	const struct span in = { data, COUNT * RANGE };
+	size_t pair = 0;
+
+	(void)state;
+	assert_non_null(data);
+	fill_with_pixels(data, RANGE);
+	fill_with_records(data + RANGE, RANGE);
+	for (size_t i = 0; i < 2; i++)
+		pair += pack("lzma:level=0:adapt",
+			     (struct span){ data + i * RANGE, RANGE }, &out);
+	/* Other values, as equal ones would be found without a division. */
+	for (size_t i = 2 * RANGE; i < in.size; i++)
+		data[i] = (uint8_t)(data[i - 2 * RANGE] + 1);
+	assert_true(pack("lzma:level=0:adapt", in, &out) <
+		    COUNT / 2 * (pair + pair / 16));
+	assert_int_equal(block_count(&out), COUNT);
+	assert_decodes(&out, in);
+}
+
 /* Floats between 0 and 4: the highest byte depends on its position alone. */
 static void fill_with_floats(uint8_t *data, size_t size)
 {
@@ -598,6 +623,7 @@ int main(void)
 		cmocka_unit_test(matches_adapt_to_lines),
 		cmocka_unit_test(pixels_are_packed_as_differences),
 		cmocka_unit_test(ranges_of_a_block_are_adapted_to),
+		cmocka_unit_test(many_ranges_are_adapted_to),
 		cmocka_unit_test(repeats_are_not_divided),
 		cmocka_unit_test(contexts_go_with_a_filter),
 		cmocka_unit_test(each_block_is_adapted_to),

@@ -23,7 +23,6 @@
 #if HAVE_LZMA
 
 #include "codec/encode/lzma/lzma_adapt.h"
-#include "codec/encode/positions.h"
 
 #define COUNT_BYTES ((size_t)64 << 10)
 
@@ -254,19 +253,18 @@ static int compare_well(const struct lzma_probe *probe, struct span sample,
 	return ret;
 }
 
-/* Make differences the choice if they are better. */
+/* Make differences at the distance the choice if they are better. */
 static int choose_differences(const struct lzma_probe *probe, struct span sample,
-			      lzma_mode mode, struct lzma_choices *choices,
-			      dwarfs_error **err)
+			      unsigned distance, lzma_mode mode,
+			      struct lzma_choices *choices, dwarfs_error **err)
 {
 	struct lzma_choice *choice = &choices->best;
-	struct lzma_choice best = { usual, dw_similar_distance(sample),
-				    .bytes = UINT64_MAX };
+	struct lzma_choice best = { usual, distance, .bytes = UINT64_MAX };
 	struct lzma_choice other;
 	double ratio;
 	int ret;
 
-	if (best.distance == 0)
+	if (distance == 0)
 		return 0;
 	ret = try_contexts(probe, sample, &usual, 1, &best, err);
 	other = best;
@@ -313,7 +311,7 @@ static int choose_for_long_matches(const struct lzma_probe *probe, struct span b
 }
 
 int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span sample,
-		  uint32_t full_nice_len, lzma_mode mode,
+		  unsigned distance, uint32_t full_nice_len, lzma_mode mode,
 		  struct lzma_choices *choices_out, dwarfs_error **err)
 {
 	struct lzma_choices choices = { { usual }, { usual }, 0 };
@@ -326,7 +324,8 @@ int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span
 		ret = choose_contexts(probe, sample, &choices.best, &usual_bytes, err);
 		choices.plain = choices.best;
 		if (ret == 0)
-			ret = choose_differences(probe, sample, mode, &choices, err);
+			ret = choose_differences(probe, sample, distance, mode, &choices,
+						 err);
 	}
 	choices.best.nice_len = full_nice_len;
 	if (ret == 0 && sample.size >= LEAST_BYTES && mode != LZMA_MODE_FAST &&

@@ -49,11 +49,11 @@ struct lzma_choices {
 
 /*
  * Choose what makes samples of the block smallest. The sample consists of pieces of the block that
- * begin at multiples of 16 bytes. full_nice_len is the default of nice_len. Samples below 256 KiB
- * get the usual choice.
+ * begin at multiples of 16 bytes. Differences are tried at the distance, unless that is 0.
+ * full_nice_len is the default of nice_len. Samples below 256 KiB get the usual choice.
  */
 int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span sample,
-		  uint32_t full_nice_len, lzma_mode mode,
+		  unsigned distance, uint32_t full_nice_len, lzma_mode mode,
 		  struct lzma_choices *choices_out, dwarfs_error **err);
 
 /* Take these contexts for a choice without differences, unless its own make the sample smaller by

@@ -26,6 +26,9 @@
 /* What a range saves at least as differences. */
 #define LEAST_SAVED ((uint64_t)64 << 10)
 
+/* Parts that are sampled before others are taken to be like these. */
+#define MAX_ATTEMPTS 16
+
 #define PIECE_COUNT 4
 #define PIECE_BYTES ((size_t)128 << 10)
 
@@ -119,24 +122,39 @@ static size_t border_between(const struct hints *hints, size_t first, size_t end
 	return border;
 }
 
-/* The ranges without their choices; what is less than a window at the end belongs to the last. A
- * few windows between two rows are divided between these. */
-static void list_ranges(const struct hints *hints, struct lzma_ranges *ranges)
-{
-	struct lzma_range *range = ranges->list;
-	struct lzma_range *const end_of_list = range + DW_LZMA_MAX_RANGES;
+/* A range of the block before its choice is made. */
+struct part {
+	size_t upto;
+	struct hint hint;
+};
 
-	for (size_t i = 0, end; i < hints->count && range < end_of_list; i = end) {
+struct parts {
+	struct part list[DW_LZMA_MAX_RANGES];
+	size_t count;
+};
+
+/* What is less than a window at the end belongs to the last part. A few windows between two rows
+ * are divided between these. */
+static void list_parts(const struct hints *hints, struct parts *parts)
+{
+	const struct hint mixed = { .is_mixed = true };
+	size_t end;
+
+	parts->count = 0;
+	for (size_t i = 0; i < hints->count && parts->count < DW_LZMA_MAX_RANGES;
+	     i = end) {
 		end = row_end(hints, i);
-		if (range > ranges->list && end < hints->count && end - i < ROW_WINDOWS)
-			range[-1].upto = border_between(hints, i, end);
+		if (parts->count > 0 && end < hints->count && end - i < ROW_WINDOWS)
+			parts->list[parts->count - 1].upto =
+				border_between(hints, i, end);
 		else
-			range++->upto = end * hints->window_bytes;
+			parts->list[parts->count++] =
+				(struct part){ end * hints->window_bytes,
+					       hints->list[i] };
 	}
-	if (range == ranges->list)
-		range++;
-	ranges->count = (size_t)(range - ranges->list);
-	range[-1].upto = hints->block.size;
+	if (parts->count == 0)
+		parts->list[parts->count++].hint = mixed;
+	parts->list[parts->count - 1].upto = hints->block.size;
 }
 
 /* -- their choices ------------------------------------------------------------------- */
@@ -152,11 +170,15 @@ struct chooser {
 	lzma_mode mode;
 	struct buffer *buffer; /* for samples */
 	struct span sample;    /* of the last part */
+	struct lzma_choice undivided;
 };
 
-static int choose(struct chooser *chooser, struct span part,
+/* The windows of a part tell its distance better than a sample, which has bytes of other parts
+ * at its ends: those of 4 and of 21 bytes together look like 84. */
+static int choose(struct chooser *chooser, struct span part, struct hint hint,
 		  struct lzma_choices *choices_out, dwarfs_error **err)
 {
+	unsigned distance = hint.distance;
 	int ret = 0;
 
 	chooser->sample = part;
@@ -165,38 +187,63 @@ static int choose(struct chooser *chooser, struct span part,
 					   chooser->buffer, err);
 		chooser->sample = dw_buffer_span(chooser->buffer);
 	}
-	return ret < 0 ? ret
-		       : dw_lzma_adapt(chooser->probe, part, chooser->sample,
-				       chooser->nice_len, chooser->mode, choices_out,
-				       err);
+	if (ret < 0)
+		return ret;
+	if (hint.is_mixed)
+		distance = dw_similar_distance(chooser->sample);
+	return dw_lzma_adapt(chooser->probe, part, chooser->sample, distance,
+			     chooser->nice_len, chooser->mode, choices_out, err);
 }
 
-/* Contexts that suit a range are those of the block, unless others are clearly better. */
+static struct span bytes_of(struct span block, const struct parts *parts, size_t number)
+{
+	const size_t from = number > 0 ? parts->list[number - 1].upto : 0;
+
+	return (struct span){ block.data + from, parts->list[number].upto - from };
+}
+
+/* After enough attempts, use the choice for a part before this one that agrees with it. */
+static bool choose_like_another(struct span block, const struct parts *parts,
+				size_t number, struct lzma_choices *choices)
+{
+	const uint64_t size = bytes_of(block, parts, number).size;
+
+	for (size_t i = 0; number >= MAX_ATTEMPTS && i < number; i++) {
+		if (!agree(parts->list[i].hint, parts->list[number].hint))
+			continue;
+		choices[number] = choices[i];
+		choices[number].saved =
+			choices[i].saved * size / bytes_of(block, parts, i).size;
+		return true;
+	}
+	return false;
+}
+
+/* Contexts that suit a part are those of the block, unless others are clearly better. */
 static int choose_each(struct chooser *chooser, struct span block,
-		       struct lzma_ranges *ranges, struct lzma_choices *choices,
+		       const struct parts *parts, struct lzma_choices *choices,
 		       dwarfs_error **err)
 {
+	const struct hint mixed = { .is_mixed = true };
 	struct lzma_choices all;
-	size_t from = 0;
-	int ret = choose(chooser, block, &all, err);
+	int ret = choose(chooser, block, mixed, &all, err);
 
 	if (ret < 0)
 		return ret;
-	ranges->undivided = all.best;
-	if (ranges->count == 1) {
+	chooser->undivided = all.best;
+	if (parts->count == 1) {
 		choices[0] = all;
 		return 0;
 	}
-	for (size_t i = 0; ret == 0 && i < ranges->count; i++) {
-		const size_t upto = ranges->list[i].upto;
-		struct span part = { block.data + from, upto - from };
-
-		ret = choose(chooser, part, &choices[i], err);
+	for (size_t i = 0; ret == 0 && i < parts->count; i++) {
+		if (choose_like_another(block, parts, i, choices))
+			continue;
+		ret = choose(chooser, bytes_of(block, parts, i), parts->list[i].hint,
+			     &choices[i], err);
 		if (ret == 0)
 			ret = dw_lzma_prefer_contexts(chooser->probe, chooser->sample,
 						      all.plain.contexts,
 						      &choices[i].plain, err);
-		from = upto;
 	}
 	return ret;
 }
@@ -228,9 +275,10 @@ static void add_range(struct lzma_ranges *ranges, size_t upto,
 		ranges->list[ranges->count++] = (struct lzma_range){ upto, *choice };
 }
 
-static void use_choices(const struct lzma_choices *choices, struct lzma_ranges *ranges)
+static void use_choices(const struct parts *parts, const struct lzma_choices *choices,
+			struct lzma_ranges *ranges)
 {
-	const size_t count = ranges->count;
+	const size_t count = parts->count;
 	uint64_t saved;
 
 	ranges->count = 0;
@@ -240,7 +288,7 @@ static void use_choices(const struct lzma_choices *choices, struct lzma_ranges *
 		end = same_end(choices, i, count, &saved);
 		is_best = is_best && (saved >= LEAST_SAVED || end - i == count);
 		for (size_t k = i; k < end; k++)
-			add_range(ranges, ranges->list[k].upto,
+			add_range(ranges, parts->list[k].upto,
 				  is_best ? &choices[k].best : &choices[k].plain);
 	}
 }
@@ -249,17 +297,21 @@ int dw_lzma_find_ranges(const struct lzma_probe *probe, struct span block,
 			uint32_t nice_len, lzma_mode mode, struct buffer *sample,
 			struct lzma_ranges *ranges_out, dwarfs_error **err)
 {
-	struct chooser chooser = { probe, nice_len, mode, sample, { NULL, 0 } };
+	struct chooser chooser = {
+		.probe = probe, .nice_len = nice_len, .mode = mode, .buffer = sample
+	};
 	struct lzma_choices choices[DW_LZMA_MAX_RANGES] = { 0 };
 	struct hints hints;
+	struct parts parts;
 	int ret;
 
 	find_hints(block, &hints);
 	mark_mixed(&hints);
-	list_ranges(&hints, ranges_out);
-	ret = choose_each(&chooser, block, ranges_out, choices, err);
+	list_parts(&hints, &parts);
+	ret = choose_each(&chooser, block, &parts, choices, err);
 	if (ret == 0)
-		use_choices(choices, ranges_out);
+		use_choices(&parts, choices, ranges_out);
+	ranges_out->undivided = chooser.undivided;
 	return ret;
 }
 
