@@ -14,8 +14,8 @@
  *   nothing.
  * - Strings are NUL-terminated bytes. Names and paths have no encoding: they are stored and
  *   returned byte for byte.
- * - A string that is returned is borrowed: it lives as long as the object it came from,
- *   unless the comment gives a shorter lifetime.
+ * - A string that is returned is borrowed: it is valid as long as the object that
+ *   returned it, unless the comment gives a shorter lifetime.
  * - A callback that can fail returns an int by the same rule: 0 to go on (or 1 where its
  *   comment gives that a meaning), a negative DWARFS_ERR_* code to stop. The function that
  *   called it then stops and returns that code. Any other value that is not 0 counts as

@@ -130,7 +130,7 @@ DWARFS_API int dwarfs_archive_import_set_format(dwarfs_archive_import *import,
 
 /**
  * Remove this many leading names from each path, also from targets of hard links. Entries
- * with no more names than that are left out. Default 0. Threads: one. Since 0.1.
+ * with at most this many names are left out. Default 0. Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
 							   uint32_t count);
@@ -151,8 +151,9 @@ DWARFS_API int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import,
 
 /**
  * Take each archive as a layer of a container image: a file ".wh.NAME" removes NAME, and
- * ".wh..wh..opq" everything in its directory, if added before this archive. Neither file
- * is stored. By default such files are ordinary ones. Threads: one. Since 0.1.
+ * ".wh..wh..opq" everything in its directory, of what was added before this archive.
+ * These files are not stored. By default they are ordinary files. Threads: one. Since
+ * 0.1.
  */
 DWARFS_API void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import,
 						    bool obey);

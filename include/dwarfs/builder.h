@@ -54,28 +54,28 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * sections, the order of files, and the search for repeated data (window/step); specific
  * setters take precedence, whether called before or after.
  *
- * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1) lists
- * them. Blocks with a very high compression ratio, such as those of logs, have a codec of
- * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels, unless it packs parts of them one by
- * one and their data repeat further away; at levels 6 and 7 also blocks of
- * numbers, samples and pixels, where a sample shows that lzma makes them clearly smaller than
- * zstd; they are read at 25 to 100 MB/s by one processor. Blocks with hardly any
- * repeated bytes, such as those of base64 or hexadecimal digits, have a codec of their own from
- * level 5 on (DWARFS_LEVEL_LITERAL_BLOCKS). At levels 8 and 9 it is tried besides lzma, and the
- * smaller result is used.
+ * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1)
+ * lists them. At the higher levels, blocks with a very high compression ratio, such as
+ * those of logs, have a separate codec (DWARFS_LEVEL_DENSE_BLOCKS), unless it compresses
+ * parts of a block independently and the data repeat across parts. At levels 6 and 7 it
+ * is also used for blocks of numbers, samples and pixels if a sample shows that lzma
+ * makes them clearly smaller than zstd; one processor reads them at 25 to 100 MB/s. From
+ * level 5 on, blocks with hardly any repeated bytes, such as base64 or hexadecimal
+ * digits, have another codec (DWARFS_LEVEL_LITERAL_BLOCKS). Levels 8 and 9 try it besides
+ * lzma, and use the smaller result.
  *
- * Categories: incompressible data is stored. From level 1 on, audio samples use flac, FITS images
- * ricepp, both in the order revpath, and from level 3 on repeated parts of 1024 samples and more
- * are stored once; at level 0 nothing is compressed.
- * An audio block that the default codec makes smaller, such as one of loops, uses that,
- * unless the category has a codec of its own.
+ * Categories: incompressible data is stored uncompressed. From level 1 on, audio samples
+ * use flac, FITS images ricepp, both in the order revpath, and from level 3 on repeated
+ * parts of 1024 samples and more are stored once; at level 0 nothing is compressed. An
+ * audio block that the default codec makes smaller, such as one of loops, uses that,
+ * unless a codec was set for the category.
  *
- * Levels 0 to 6 do not compress metadata, so that images open faster. Levels 7 to 9 compress
- * it only if its share of blocks and metadata is large enough: at least 0.1 % for metadata up to
- * 1 MiB, 2 % up to 8 MiB, 5 % above that. If the metadata of an added image is compressed, they
- * compress up to 8 MiB whatever the share. A codec that was set by
- * dwarfs_builder_set_codec() is always used. A codec of a level that the library was built
- * without is replaced by the nearest available one.
+ * Levels 0 to 6 do not compress metadata, so that images open faster. Levels 7 to 9
+ * compress it only if its share of blocks and metadata is large enough: at least 0.1 %
+ * for metadata up to 1 MiB, 2 % up to 8 MiB, 5 % above that. If the metadata of an added
+ * image is compressed, they compress up to 8 MiB whatever the share. A codec that was set
+ * by dwarfs_builder_set_codec() is always used. If the codec of a level was not built in,
+ * the nearest available one is used.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7
@@ -152,7 +152,7 @@ DWARFS_API uint32_t dwarfs_level_number(uint32_t level,
 DWARFS_API int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 					     dwarfs_error **err);
 
-/** Kinds of sections with a codec of their own. */
+/** Kinds of sections whose codecs can be set. */
 enum dwarfs_codec_use {
 	DWARFS_CODEC_BLOCKS,
 	DWARFS_CODEC_METADATA,
@@ -197,7 +197,7 @@ DWARFS_API const char *dwarfs_codec_help(size_t index);
  *
  * @param builder   a builder that has not run yet
  * @param category  a name such as "incompressible" or "pcmaudio/waveform"; NULL for all
- *                  categories that have none of their own
+ *                  categories for which none is set
  * @param codec     as for dwarfs_builder_set_codec(); also "flac:level=5" for
  *                  "pcmaudio/waveform" and "ricepp:block_size=128" for "fits/image"
  * @param err       receives the details on failure; may be NULL
@@ -222,7 +222,7 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  *                image in each is estimated from a sketch of the data; with a slow codec
  *                the best are then tried by packing with a faster one, with zstd 7 to 12 only
  *                those of inputs up to 1 GiB. "auto:max-trials=N": at most N of them, 0..6 |
- * | similarity | by a hash of which bytes they have |
+ * | similarity | by fingerprints of their most frequent bytes |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
  *                16384 by default |
  * | explicit   | "explicit:file=F": as listed in that file, one path on each line, relative to
@@ -251,7 +251,7 @@ DWARFS_API int dwarfs_builder_set_category_order(dwarfs_builder *builder,
  * Set how long a run of repeated bytes must be to be deduplicated within or across files.
  *
  * @param builder   a builder that has not run yet
- * @param category  a category; NULL for all that have no value of their own
+ * @param category  a category; NULL for all for which no value is set
  * @param bits      log2 of the shortest run, 0..24, in bytes; in "pcmaudio/waveform" and
  *                  "fits/image" in frames of one sample for each channel; 0: no search.
  *                  Default: by level
@@ -269,7 +269,7 @@ DWARFS_API int dwarfs_builder_set_window(dwarfs_builder *builder, const char *ca
  * and takes more memory.
  *
  * @param builder   a builder that has not run yet
- * @param category  a category; NULL for all that have no value of their own
+ * @param category  a category; NULL for all for which no value is set
  * @param bits      0..8. Default: by level
  * @param err       receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID for an unknown category
@@ -284,7 +284,7 @@ DWARFS_API int dwarfs_builder_set_window_step(dwarfs_builder *builder,
  * Set how many blocks back repeated runs are searched for.
  *
  * @param builder   a builder that has not run yet
- * @param category  a category; NULL for all that have no value of their own
+ * @param category  a category; NULL for all for which no value is set
  * @param blocks    0: no search; 1: only the block being filled; UINT32_MAX: all blocks,
  *                  the default
  * @param err       receives the details on failure; may be NULL
@@ -296,9 +296,9 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
 					   uint32_t blocks, dwarfs_error **err);
 
 /**
- * Limit the memory that the builder takes while it runs: its own, that of its
- * compressors by an upper bound, and of items that were added before. Other memory of the
- * process does not count.
+ * Limit the memory that the builder takes while it runs, including that of its
+ * compressors, by an upper bound, and of items that were added before. Other memory of
+ * the process does not count.
  *
  * To keep a limit, the builder uses, in this order: fewer workers, fewer queued blocks, a
  * coarser index, compressors with less memory, smaller blocks; the log says which. The
@@ -441,7 +441,7 @@ typedef struct dwarfs_order_list dwarfs_order_list;
 DWARFS_API size_t dwarfs_order_list_count(const dwarfs_order_list *list);
 
 /**
- * @return the name of the category they are of; lives as long as the builder.
+ * @return the name of the category of the files; valid as long as the builder.
  *
  * Threads: one. Since 0.1.
  */
@@ -732,11 +732,11 @@ enum dwarfs_digests_use {
 };
 
 /**
- * Set whether the image gets a section with the XXH3-128 of each distinct contents and with
- * anchors: hashes of runs of 64 bytes, at selected places in its blocks. When this image is
- * added to a builder, or is a base of one, the builder finds equal files and equal data by this
- * section, without decompressing blocks that have none. Readers ignore it. See
- * dwarfs-format(5).
+ * Set whether the image gets a section with the XXH3-128 of each distinct contents and
+ * with anchors: hashes of runs of 64 bytes at selected offsets in its blocks. When this
+ * image is added to a builder, or is a base of one, the builder finds equal files and
+ * equal data by this section, without decompressing blocks that have none. Readers ignore
+ * it. See dwarfs-format(5).
  *
  * By default, the section is written if it is less than 0.5 % of the image; it has fewer
  * anchors, or none, if it would be larger with all. With DWARFS_DIGESTS_ALWAYS, digests that
@@ -795,10 +795,10 @@ DWARFS_API void dwarfs_builder_set_hardlink_table(dwarfs_builder *builder, bool 
 /** Write a section index (default), or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_section_index(dwarfs_builder *builder, bool write);
 
-/** Store when the image was made (default), or not. Of an image with entries of other images
- * (dwarfs_builder_add_image()) this is the time of the oldest of these, so that no contents are
- * older; it is not stored if one of them has none, or if one is of another program and there is
- * no metadata_version_history. Threads: one. Since 0.1. */
+/** Store when the image was made (default), or not. For an image with entries of other
+ * images (dwarfs_builder_add_image()) it is the time of the oldest of these; it is not
+ * stored if one of them has none, or if one was made by another program and there is no
+ * metadata_version_history. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_create_timestamp(dwarfs_builder *builder, bool store);
 
 /** Write a history (default), or not. Threads: one. Since 0.1. */
@@ -895,12 +895,11 @@ DWARFS_API int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path
  *
  * A pattern that begins with / is matched against the whole path below the root, any
  * other one against the end of the path, from the start of a name on. ? matches one
- * character, * for any number of them within a name, ** for any number of them, [a-z] for
- * one of a set, [!a-z] or [^a-z] for one outside of it, {c,h} for one of these
- * alternatives, and \ quotes the next character. A set may contain classes of ASCII
- * characters, such as [[:digit:]]; an unknown class is refused. Alternatives may be
- * nested; a single one, {1}, is matched literally. The letter i after the sign ignores
- * the case of ASCII letters: "-i *.bak".
+ * character, * any number of them within a name, ** any number of them, [a-z] one of a
+ * set, [!a-z] or [^a-z] one outside of it, {c,h} one of these alternatives, and \ quotes
+ * the next character. A set may contain classes of ASCII characters, such as [[:digit:]];
+ * an unknown class is refused. Alternatives may be nested; a single one, {1}, is matched
+ * literally. The letter i after the sign ignores the case of ASCII letters: "-i *.bak".
  *
  * @param builder  a builder that has not run yet
  * @param rule     the rule
@@ -1043,8 +1042,8 @@ enum dwarfs_count {
 	DWARFS_COUNT_DUPLICATES, /**< files whose contents were stored already */
 	DWARFS_COUNT_SKIPPED,	 /**< devices and specials that were left out */
 	DWARFS_COUNT_ERRORS,	 /**< entries that could not be read completely */
-	/** size of all regular files, each hard link once; by dwarfs_rewrite() without
-	 *  DWARFS_REWRITE_REBUILD dwarfs_image_original_bytes() of the image */
+	/** size of all regular files, each hard link once; for dwarfs_rewrite() without
+	 * DWARFS_REWRITE_REBUILD dwarfs_image_original_bytes() of the image */
 	DWARFS_COUNT_BYTES_IN,
 	DWARFS_COUNT_BYTES_DUPLICATE, /**< size of the duplicates */
 	DWARFS_COUNT_BYTES_HOLES,     /**< size of the holes */
@@ -1094,8 +1093,8 @@ DWARFS_API const char *dwarfs_builder_category_name(const dwarfs_builder *builde
  * @param in_out      receives the bytes of its files, equal ones counted once
  * @param stored_out  receives the size of its blocks before compression
  * @param packed_out  receives the size of its blocks as written
- * @return 0; DWARFS_ERR_RANGE for an index that does not exist; or DWARFS_ERR_INVALID if a
- *         parameter is NULL, though there is no err
+ * @return 0; DWARFS_ERR_RANGE for an index that does not exist; or DWARFS_ERR_INVALID if
+ *         a parameter is NULL
  *
  * Threads: one. Since 0.1.
  */

@@ -8,14 +8,15 @@
  * Settings can be changed until the first image or builder uses the context. Later, only
  * dwarfs_context_set_cache_bytes() and dwarfs_context_set_decode_limit() are accepted.
  *
- * After fork(), a child may go on with contexts and images of its parent if no other thread
- * was reading with them at that moment. Otherwise, on Linux 4.14 and later, calls that read
- * contents return DWARFS_ERR_INVALID instead of waiting for threads that the child does not
- * have. Contexts and images can be freed safely then, but the memory of the cache stays
- * allocated. Names and attributes can be read, unless at the moment of the fork another thread
- * was opening the image or looked something up in it for the first time. A child of a program
- * with threads should open the image anew, with a new context. On other systems, where forks are
- * not detected, it must. The section FORK of libdwarfs(3) has the rules for other objects.
+ * After fork(), a child may go on with contexts and images of its parent if no other
+ * thread was reading with them at that moment. Otherwise, on Linux 4.14 and later, calls
+ * that read contents return DWARFS_ERR_INVALID instead of waiting for threads that the
+ * child does not have. Contexts and images can be freed safely then, but the memory of
+ * the cache stays allocated. Names and attributes can be read, unless at the moment of
+ * the fork another thread was opening the image or reading its first name or extended
+ * attribute. A child of a program with threads should open the image anew, with a new
+ * context. On other systems, where forks are not detected, it must. The section FORK of
+ * libdwarfs(3) has the rules for other objects.
  */
 #ifndef DWARFS_CONTEXT_H
 #define DWARFS_CONTEXT_H
@@ -46,8 +47,8 @@ enum dwarfs_log_level {
  * @param message  text without a newline, valid during the call
  * @param user     as given to dwarfs_context_set_log()
  *
- * Must not use the context, nor images and builders of it: reading, for example, may log, and a
- * call would wait for itself. An image of another context can be used.
+ * Must not use the context, nor its images and builders: they may log, which would
+ * deadlock. Images of another context can be used.
  *
  * Threads: called from any thread, one call at a time for each context.
  */
@@ -173,11 +174,11 @@ DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context,
  * Set how many worker threads a long operation starts, or, when the context is in use already,
  * how many of them compress blocks from now on.
  *
- * In use, a context keeps the number that it had at first: threads and the memory of a builder
- * are planned for it. A smaller number lets the other workers of its builders wait before their
- * next block, for example while other programs need the processors; it can be raised again. What
- * is written does not depend on it. It holds for each builder of the context; a memory limit may
- * allow fewer. Reading does not change.
+ * In use, a context keeps the number that it had at first: threads and the memory of a
+ * builder are planned for it. With a smaller number, the other workers of its builders
+ * wait before their next block, for example while other programs need the processors; it
+ * can be raised again. The output does not depend on it. It applies to each builder of
+ * the context; a memory limit may allow fewer. Reading is not affected.
  *
  * @param context  in use or not
  * @param workers  0 to run everything in the thread of the caller, up to 1024; default:
@@ -194,11 +195,11 @@ DWARFS_API int dwarfs_context_set_workers(dwarfs_context *context, uint32_t work
 /**
  * Count the processors that this process may use.
  *
- * On Linux these are the processors that the calling thread may run on (sched_getaffinity(2)),
- * but no more than the quota of processor time of its control group, rounded up: the limit of a
- * container or service. Control groups of version 2 are looked for at /sys/fs/cgroup, those of
- * version 1 in /sys/fs/cgroup/cpu. On other systems it is the number of processors of the
- * machine.
+ * On Linux these are the processors that the calling thread may run on
+ * (sched_getaffinity(2)), but no more than the quota of processor time of its control
+ * group, rounded up: the limit of a container or service. Control groups of version 2 are
+ * expected at /sys/fs/cgroup, those of version 1 in /sys/fs/cgroup/cpu. On other systems
+ * it is the number of processors of the machine.
  *
  * @return at least 1
  *
@@ -249,8 +250,8 @@ enum dwarfs_cache_number {
 	DWARFS_CACHE_EVICTIONS,	    /**< blocks evicted */
 	DWARFS_CACHE_DECODED_BYTES, /**< bytes decompressed into the cache */
 	DWARFS_CACHE_REDECODED_BYTES, /**< those of them that had been decompressed before
-					   and were evicted: the budget is small for what
-					   is read */
+					   and were evicted: many if the budget is too
+					   small */
 	DWARFS_CACHE_TURN_WAITS, /**< reads that waited for the turn of another thread, see
 				      dwarfs_context_set_cache_bytes() */
 	DWARFS_CACHE_READ_BYTES, /**< bytes read or borrowed through the cache */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Everything: build, open, walk, read, check and extract DwarFS images.
+ * All headers: build, open, walk, read, check and extract DwarFS images.
  */
 #ifndef DWARFS_DWARFS_H
 #define DWARFS_DWARFS_H

@@ -3,9 +3,9 @@
  * @file
  * Open an image, query its properties, check it.
  *
- * An open image never changes: any number of threads may use it at once, without locks of
- * their own. Opening reads only the section index and the metadata. Sections are read
- * into memory, so that a file that shrinks causes errors, not signals; see
+ * An open image never changes: any number of threads may use it at once without locking.
+ * Opening reads only the section index and the metadata. Sections are read into memory,
+ * so that a file that shrinks causes errors, not signals; see
  * dwarfs_image_options_set_mapped() for the alternative.
  */
 #ifndef DWARFS_IMAGE_H
@@ -383,8 +383,8 @@ DWARFS_API int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
 DWARFS_API int64_t dwarfs_image_block_category(const dwarfs_image *image, uint32_t block);
 
 /**
- * Count the bytes of each block that no chunk refers to. An image has such bytes when it took
- * over blocks of another one, and files in these blocks were removed or replaced
+ * Count the bytes of each block that no chunk refers to. An image has such bytes if its
+ * blocks were copied from another image and files in them were removed or replaced
  * (<dwarfs/rewrite.h>).
  *
  * Takes 16 bytes of memory for each chunk of the image while it runs.

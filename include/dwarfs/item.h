@@ -72,8 +72,9 @@ DWARFS_API void dwarfs_item_set_time(dwarfs_item *item, enum dwarfs_time which,
 				     int64_t seconds, uint32_t nanoseconds);
 
 /**
- * Set the number of a block or character device; other types have none. A major number has at
- * most 12 bits, a minor one 20; with larger ones adding the item is DWARFS_ERR_RANGE.
+ * Set the number of a block or character device; other types have none. A major number
+ * has at most 12 bits, a minor one 20; adding an item with larger ones fails with
+ * DWARFS_ERR_RANGE.
  *
  * Threads: one. Since 0.1.
  */
@@ -100,11 +101,12 @@ DWARFS_API int dwarfs_item_set_target(dwarfs_item *item, const char *target, siz
  *
  * If the other entry exists already, the link refers to the inode that the entry has now,
  * also if the entry is replaced or removed later. With DWARFS_CONFLICT_FIRST and
- * DWARFS_CONFLICT_RENAME, entries of the same input come first, by the paths they were added
- * with, also if they are left out or renamed; other paths are resolved when the input ends.
- * Otherwise the path is resolved when the builder runs: if it does not exist then, is a directory, or leads only to links in a
- * loop, the link is left out, which is logged and counted (DWARFS_COUNT_ERRORS).
- * Contents or a target that are set later make the item a file or a symbolic link again.
+ * DWARFS_CONFLICT_RENAME, the path is searched first among the entries of the same input,
+ * with the paths by which they were added even if they are left out or renamed; other
+ * paths are resolved when the input ends. Otherwise the path is resolved when the builder
+ * runs: if it does not exist then, is a directory, or leads only to links in a loop, the
+ * link is left out, which is logged and counted (DWARFS_COUNT_ERRORS). Contents or a
+ * target that are set later make the item a file or a symbolic link again.
  *
  * @param item   an item
  * @param path   of the other entry, as for dwarfs_builder_add_item(); is copied
@@ -287,8 +289,8 @@ DWARFS_API int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path
  * @param contents_only  whether to keep the entry itself, which must be a directory, and remove
  *                       only everything below it; the root itself is never removed
  * @param err            receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_NOT_FOUND, DWARFS_ERR_INVALID, or DWARFS_ERR_NOT_DIR where the
- *         contents of something else are to be removed
+ * @return 0, DWARFS_ERR_NOT_FOUND, DWARFS_ERR_INVALID, or DWARFS_ERR_NOT_DIR for
+ *         contents_only and an entry that is not a directory
  *
  * Threads: one. Since 0.1.
  */

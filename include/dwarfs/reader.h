@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * What a program needs that only reads: open, walk, read, check and salvage DwarFS images. All
- * of it is in the library dwarfs-reader.
+ * The headers for programs that only read: open, walk, read, check and salvage DwarFS
+ * images. The library dwarfs-reader has all of their functions.
  */
 #ifndef DWARFS_READER_H
 #define DWARFS_READER_H

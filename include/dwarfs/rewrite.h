@@ -38,28 +38,26 @@ enum dwarfs_image_use {
  * when the builder runs.
  *
  * Hard links, extended attributes, holes, the categories of blocks, history, and sections
- * of types that the library does not know are kept; if several images have one of the same type,
- * the first, with a warning. Times are kept as exactly as the
- * images have them, in units of the common divisor of their resolutions, unless
- * dwarfs_builder_set_time_resolution() was called. Devices and
- * other special files are stored, and so are access, change and birth times that an image
- * has. Options that change attributes, and filters, apply as to other items.
+ * of types that the library does not know are kept; of several images with one of the
+ * same type only that of the first is kept, with a warning. Times are kept as exactly as
+ * the images have them, in units of the common divisor of their resolutions, unless
+ * dwarfs_builder_set_time_resolution() was called. Devices and other special files are
+ * stored, and so are access, change and birth times that an image has. Options that
+ * change attributes, and filters, apply as to other items.
  *
  * Block sizes: the new image has the one of the builder, or the largest of its images if
  * that is larger.
  *
- * Which files are equal is determined by their sizes and hashes
- * (dwarfs_builder_set_file_hash()). Only files whose size also occurs in another input are
- * read for that.
+ * Equal files are found by their sizes and hashes (dwarfs_builder_set_file_hash()). Only
+ * files whose size also occurs in another input are read for that.
  *
  * If the image was opened by path or descriptor, the sink by path, and the file system of both
  * can share ranges of files (Btrfs, XFS with reflinks), the new image shares with it the
  * blocks that stay where they are in the file, and they are verified as read from the new one.
- * So do images of dwarfs_rewrite().
+ * The same applies to dwarfs_rewrite().
  *
  * With blocks of more than 32 MiB, the cache of the image's context is emptied
- * (dwarfs_context_trim()) after each block that is searched for what it has in common with
- * new data.
+ * (dwarfs_context_trim()) after each block that is searched for matches with new data.
  *
  * @param builder  a builder that has not run yet and has no directory
  * @param image    the image; the builder keeps a reference. The hash of each block that is
@@ -73,8 +71,8 @@ enum dwarfs_image_use {
  * @param use      a dwarfs_image_use
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID, DWARFS_ERR_NOT_DIR (a parent is not a directory),
- *         DWARFS_ERR_CORRUPT (also for metadata that dwarfs_image_check() reports errors
- *         of), DWARFS_ERR_CHECKSUM, DWARFS_ERR_IO, DWARFS_ERR_RANGE or
+ *         DWARFS_ERR_CORRUPT (also for metadata in which dwarfs_image_check() finds
+ *         errors), DWARFS_ERR_CHECKSUM, DWARFS_ERR_IO, DWARFS_ERR_RANGE or
  *         DWARFS_ERR_NOMEM; the entries added before a failure stay
  *
  * Threads: a builder belongs to one thread at a time; while it runs, it reads the image
@@ -96,11 +94,12 @@ enum dwarfs_base_trust {
  * with them are copied, and other new data refers to these blocks where it repeats them.
  *
  * Files that are not found by path, size and time are compared with those of the base by
- * size and hash, as files of inputs are. Times are compared as exactly as the base has them. A
- * file is read if it changed after the base was made, or less than a step of the times of the
- * base before, at least two seconds; and if it is not known when the data of the base were
- * read: the base has no time (dwarfs_image_created_on()), or it or an image that it comes from
- * is of another program. The times of the base must be those of the files, not of
+ * size and hash, as files of inputs are. Times are compared as exactly as the base has
+ * them. A file is read if it changed after the base was made or shortly before: less than
+ * one step of the base's times, at least two seconds. It is also read if it is not known
+ * when the data of the base were read: if the base has no time
+ * (dwarfs_image_created_on()), or the base or an image that it comes from was made by
+ * another program. The times of the base must be those of the files, not of
  * dwarfs_builder_set_time().
  *
  * @param builder  a builder that has not run yet and has no directory; its inputs are those

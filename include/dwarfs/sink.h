@@ -30,10 +30,10 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
 /**
  * Write to a file, which appears complete or not at all: it is written under a temporary
  * name in the same directory (or without a name) and renamed at the end. An existing file
- * that is not a regular one, such as /dev/null or a pipe, is written in place. A named pipe that
- * no process reads yet is opened by the first write, which waits until one does; the task of
- * the operation can cancel this wait. If nothing is written, processes that wait to read the
- * pipe when the sink is freed find its end.
+ * that is not a regular one, such as /dev/null or a pipe, is written in place. A named
+ * pipe that no process reads yet is opened by the first write, which waits until one
+ * does; the task of the operation can cancel this wait. If nothing is written, freeing
+ * the sink lets processes that wait to read the pipe read its end.
  *
  * A temporary file that a killed process left for the same path is removed. If another process
  * replaces or creates the file between this call and the end, the operation fails with
@@ -56,12 +56,12 @@ DWARFS_API int dwarfs_sink_open(const char *path, bool overwrite, dwarfs_sink **
 /**
  * Write to a descriptor, such as a pipe, from its current position.
  *
- * If the reader of a pipe or socket has gone, the operation fails with DWARFS_ERR_IO, and
- * dwarfs_error_errno() is EPIPE. No SIGPIPE is delivered: the writing thread blocks it for the
- * moment of each write. A program that should end by it raises it itself.
+ * If the other end of a pipe or socket is closed, the operation fails with DWARFS_ERR_IO,
+ * and dwarfs_error_errno() is EPIPE. No SIGPIPE is delivered: the writing thread blocks
+ * it for the moment of each write. A program that should end by SIGPIPE has to raise it.
  *
- * @param fd        stays the caller's and must stay open; has the bytes written so far when
- *                  an operation fails
+ * @param fd        stays the caller's and must stay open; if an operation fails, it has received
+ *                  the bytes written so far
  * @param sink_out  receives the sink; free it with dwarfs_sink_free()
  * @param err       receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID, _IO or _NOMEM

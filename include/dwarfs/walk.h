@@ -314,10 +314,9 @@ DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat,
  * An invalid attribute is replaced by a default, so that contents can still be read: a
  * mode is that of the entry's type with permissions for the owner only (files 0600,
  * directories 0700, links 0777), owner and group are 65534 (also for 4294967295, which no
- * user has), a number of links is 1, and a
- * time has no fraction of a second. Only a device or special without a valid mode is an
- * error, as its type is stored nowhere else. dwarfs_image_check() reports the first of
- * each kind.
+ * user has), a number of links is 1, and a time has no fraction of a second. Only a
+ * device or special without a valid mode is an error, as its type is stored nowhere else.
+ * dwarfs_image_check() reports the first of each kind.
  */
 enum dwarfs_attribute {
 	DWARFS_ATTRIBUTE_MODE = 1 << 0,	 /**< missing, or not of the entry's type */
