@@ -82,7 +82,8 @@ static int read_share(const dwarfs_image *image, uint64_t share, uint64_t shares
 	return ret;
 }
 
-/* In a child. An own image comes with a context of its own, as NULL stands for one. */
+/* In a child. An image that is opened again gets a new context, as the context is NULL.
+ * */
 static int run_child(const char *path, const dwarfs_image *image, bool opens_again,
 		     uint64_t share, uint64_t shares, int out)
 {
@@ -115,7 +116,7 @@ static bool start_child(const char *path, dwarfs_image *image, bool opens_again,
 	if (child->process == 0) {
 		int status = run_child(path, image, opens_again, share, shares, ends[1]);
 
-		/* What the parent opened is freed by the child, too. */
+		/* The child also frees what the parent opened. */
 		dwarfs_image_free(image);
 		_exit(status);
 	}

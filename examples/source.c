@@ -100,7 +100,7 @@ static int run(struct remote *remote, const char *name, const char *path,
 	    (ret = dwarfs_context_set_cache_bytes(context, 64 << 20, err)) == 0 &&
 	    (ret = dwarfs_image_options_new(&options, err)) == 0 &&
 	    (ret = new_source(remote, name, &io, err)) == 0) {
-		/* Known, so that it is not searched for. */
+		/* The start of the image is known, and not searched for. */
 		dwarfs_image_options_set_offset(options, 0);
 		ret = dwarfs_image_open_io(context, io, options, &image, err);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/feed: the stored bytes of an archive, as libarchive asks for them.
+ * archive/feed: the stored bytes of an archive, for libarchive.
  *
  * A seekable descriptor is read with pread(), so its offset does not change. Waiting for
  * a stream is interrupted regularly to check for cancellation.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/feed: the stored bytes of an archive, as libarchive asks for them.
+ * archive/feed: the stored bytes of an archive, for libarchive.
  *
  * A feed is a file, memory, or a stream that is read once. It counts the bytes read,
  * updates the progress, and stops when the caller cancels. It stores its own errors, as

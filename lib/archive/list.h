@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/list: go through an archive, from its start to its end.
+ * archive/list: read an archive from start to end.
  *
- * Needs no builder. Names and attributes are as the import sees them.
+ * Needs no builder. Names and attributes are converted as by the import.
  */
 #ifndef DW_ARCHIVE_LIST_H
 #define DW_ARCHIVE_LIST_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/reserve: memory that libarchive will need.
+ * archive/reserve: check that libarchive will have memory.
  *
- * Where one of its own allocations fails, libarchive (as of 3.6.2) does not always
- * say so: it uses NULL, or ends the process, and no caller can prevent that. Most of them
- * are made when an archive is opened. So this is tried before with more than these take
- * without a large dictionary; a process that has less fails in time, and properly.
+ * When one of its allocations fails, libarchive (as of 3.6.2) may use NULL or end the
+ * process, which no caller can prevent. Most allocations are made when an archive is
+ * opened. So a larger block than these take without a large dictionary is allocated
+ * before: if that fails, the caller gets an error.
  */
 #include "archive/reserve.h"
 #include "base/memory.h"

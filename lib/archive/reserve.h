@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/reserve: memory that libarchive will need.
+ * archive/reserve: check that libarchive will have memory.
  */
 #ifndef DW_ARCHIVE_RESERVE_H
 #define DW_ARCHIVE_RESERVE_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/allocator: blocks of memory that know their allocator and size.
+ * base/allocator: blocks of memory with a header: their allocator and size.
  *
- * What is written past the end of a block is found by sanitizers and valgrind as with plain
- * malloc(): the header is in front. It is poisoned, so the address sanitizer also finds what is
- * written before the beginning; valgrind finds only what is more than 16 bytes before it.
+ * Sanitizers and valgrind detect writes past the end of a block as with plain malloc(),
+ * since the header precedes the block. The header is poisoned, so the address sanitizer
+ * also detects writes before the beginning; valgrind detects only those more than 16
+ * bytes before it.
  */
 #include <errno.h>
 #include <stdlib.h>

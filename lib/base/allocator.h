@@ -8,9 +8,9 @@
  * like; what the C library allocates for its caller, as realpath() does, is copied and freed
  * where it was called.
  *
- * The allocator for new blocks is a variable of each thread. This is not state that one user of
- * the library could change for another: a public function with an object sets it, restores it
- * before it returns, and no other thread sees it.
+ * The allocator for new blocks is a thread-local variable. A public function with an
+ * object sets it and restores it before it returns, so no thread can change
+ * it for another.
  */
 #ifndef DW_BASE_ALLOCATOR_H
 #define DW_BASE_ALLOCATOR_H

@@ -2,9 +2,9 @@
 /*
  * base/bytes: numbers in memory, little- or big-endian on every host, at any alignment.
  *
- * The only file that depends on the byte order of the host: everything else uses these
- * functions; only write/segment/anchors.c tests DW_LITTLE_ENDIAN_HOST, for its vectors.
- * Stored numbers are little-endian unless the name says "be".
+ * The only file that depends on the byte order of the host, except
+ * write/segment/anchors.c, which tests DW_LITTLE_ENDIAN_HOST for its vectors. Stored
+ * numbers are little-endian unless the name says "be".
  */
 #ifndef DW_BASE_BYTES_H
 #define DW_BASE_BYTES_H

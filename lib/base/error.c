@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/error: error objects: code, message and facts.
+ * base/error: error objects: code, message, path, offset and errno.
  *
  * Takes a code and a printf format; gives a dwarfs_error. If there is no memory for one,
  * a static error is used, so reporting never fails.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/error: error objects: code, message and facts.
+ * base/error: error objects: code, message, path, offset and errno.
  *
  * The code is for programs, the message for people: what was being done, to what, and
  * where. All functions accept err == NULL and return the code, so that they can end a

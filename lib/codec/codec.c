@@ -16,7 +16,7 @@
 struct member {
 	enum codec_id id;
 	const char *name;	     /* as written on the command line */
-	const char *format_name;     /* as in the format description */
+	const char *format_name;     /* as in the format */
 	const struct codec_ops *ops; /* NULL: not built in */
 };
 

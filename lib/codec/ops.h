@@ -2,7 +2,7 @@
 /*
  * codec/ops: the table of functions that each decoder fills in its own file.
  *
- * Only codec.c calls these; it checks what they rely on.
+ * Only codec.c calls them; it checks their preconditions.
  */
 #ifndef DW_CODEC_OPS_H
 #define DW_CODEC_OPS_H

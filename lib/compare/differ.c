@@ -87,7 +87,7 @@ const char *dwarfs_difference_word(enum dwarfs_compare_kind kind)
 
 /* -- telling ------------------------------------------------------------------------- */
 
-/* The path is made here, and only if it is wanted: it may be long. */
+/* The path is made here, and only if it is used: it may be long. */
 static int tell_difference(struct differ *differ, dwarfs_difference difference,
 			   dwarfs_error **err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/from_directory: the entries below a directory, and sums of its files.
+ * compare/from_directory: the entries below a directory, and hashes of its files.
  *
  * Takes an open directory; every path is taken relative to it, of any length, and no
  * symbolic link is followed. The workers of the context read the files.

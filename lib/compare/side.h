@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/side: one of the two trees, and how to list it and to sum up its files.
+ * compare/side: one of the two trees: functions that list it and hash its files.
  */
 #ifndef DW_COMPARE_SIDE_H
 #define DW_COMPARE_SIDE_H
@@ -28,7 +28,7 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress,
 		  dwarfs_error **err);
 int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
 		      dwarfs_error **err);
-/* This one sums up all files, too. */
+/* This one also hashes all files. */
 int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 		    dwarfs_error **err);
 

@@ -2,9 +2,9 @@
 /*
  * compare/side_listing: the entries of one side, sorted by path.
  *
- * Filled by one of from_image, from_directory and from_archive, which also know how to
- * sum up the contents of the files. Strings are offsets into one text. Paths are numbers
- * of names with a parent, so that deep trees take memory for each name once.
+ * Filled by one of from_image, from_directory and from_archive, which also hash the
+ * contents of files. Strings are offsets into one text. A path is the number of a name,
+ * which has the number of its parent, so that deep trees store each name once.
  */
 #ifndef DW_COMPARE_SIDE_LISTING_H
 #define DW_COMPARE_SIDE_LISTING_H

@@ -16,7 +16,7 @@ struct dir {
 	dwarfs_entry entry;
 	dwarfs_inode inode;
 	uint32_t parent, depth;
-	bool wanted;	      /* all that is in it was asked for */
+	bool wanted;	      /* everything in it was selected */
 	bool needed;	      /* for itself, or for something in it */
 	bool existed;	      /* it was there before */
 	bool has_default_acl; /* entries made in it inherit an access control list */

@@ -3,8 +3,8 @@
  * format/freeze: write the metadata of an image and the schema that describes it.
  *
  * Takes tables in memory; gives the bytes of the METADATA and SCHEMA sections, laid out
- * as by the established writer. The numbers and meanings of fields are in
- * format/metadata.h. Does not check contents: the tables are the caller's own.
+ * as by the original mkdwarfs. The numbers and meanings of fields are in
+ * format/metadata.h. Does not check contents: the tables are those of the writer.
  */
 #ifndef DW_FORMAT_FREEZE_H
 #define DW_FORMAT_FREEZE_H

@@ -3,9 +3,8 @@
  * format/fsst: string tables compressed with "Fast Static Symbol Table" codes.
  *
  * Each byte of a compressed string is the code of a symbol of 1 to 8 bytes; 255 precedes
- * a literal byte. The layout of a symbol table is in the format description, section
- * 5.14. The scheme is by Boncz, Neumann and Leis, "FSST: Fast Random Access String
- * Compression", VLDB 2020.
+ * a literal byte. fsst.c parses the layout of a symbol table. The scheme is by Boncz,
+ * Neumann and Leis, "FSST: Fast Random Access String Compression", VLDB 2020.
  */
 #ifndef DW_FORMAT_FSST_H
 #define DW_FORMAT_FSST_H

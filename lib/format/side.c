@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/side: the types of sections that are our own, in one table.
+ * format/side: the section types that only libdwarfs writes, in one table.
  */
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/side: the types of sections that are our own, in one table.
+ * format/side: the section types that only libdwarfs writes, in one table.
  *
  * They contain data for which the format has no section, and are stored between the last
  * section that the index lists and the index. See dwarfs-format(5).

@@ -24,7 +24,7 @@ struct os_stat {
 	uint64_t links;
 	uint64_t rdev; /* of a device file, in the encoding of Linux */
 	struct os_time atime, mtime, ctime;
-	struct os_time btime; /* all zero: not known, or not asked for */
+	struct os_time btime; /* all zero: not known, or not requested */
 };
 
 /* The type of a listed entry, if the file system gives it. */

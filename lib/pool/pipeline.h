@@ -2,9 +2,9 @@
 /*
  * pool/pipeline: submit jobs to a pool while the caller stays responsive.
  *
- * When the pool is full, takes results and ticks the progress instead of blocking in the
- * pool, so that the display is updated and a cancellation is noticed while all workers
- * are busy.
+ * When the pool is full, takes results and reports the progress instead of blocking in
+ * the pool, so that the display is updated and a cancellation is noticed while all
+ * workers are busy.
  */
 #ifndef DW_POOL_PIPELINE_H
 #define DW_POOL_PIPELINE_H

@@ -38,8 +38,8 @@ struct text_list {
 };
 
 struct entry {
-	char *texts[3];		   /* by dwarfs_history_text */
-	struct text_list lists[2]; /* by dwarfs_history_list */
+	char *texts[3];		   /* by dwarfs_history_text_kind */
+	struct text_list lists[2]; /* by dwarfs_history_list_kind */
 	bool has_time;
 	uint64_t time;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/image: open an image. This file is the story of opening; read/file.c is the story
- * of reading. Start with dwarfs_image_open() and follow the calls:
+ * read/image: open an image. The calls, from the top down (read/file.c has those of a
+ * read):
  *
  *	dwarfs_image_open()
  *	  dwarfs_io_open()		io.c		the source of bytes

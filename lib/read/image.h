@@ -125,7 +125,8 @@ static inline struct span dw_stored_payload(const struct stored *stored)
 			      (size_t)stored->header.length };
 }
 
-/* No codec makes so much of a block: such a section is refused before memory is allocated. */
+/* No block compresses to so many bytes: such a section is refused before memory is
+ * allocated. */
 bool dw_is_too_long_for_block(const struct dwarfs_image *image,
 			      const struct section_header *header);
 /* Read a section without verifying it; if the source is in memory or mapped, only

@@ -3,9 +3,9 @@
  * read/opening: what the opening of an image reads in advance, and its progress.
  *
  * The first and the last bytes of an image are read in one round; the last ones have the
- * section index. Then the schema and the metadata are read in a second round. A remote source
- * that implements dwarfs_io_read_many_fn is asked twice, and for few bytes that are not
- * needed. Sections that lie elsewhere are read one by one.
+ * section index. Then the schema and the metadata are read in a second round. A remote
+ * source that implements dwarfs_io_read_many_fn gets two requests, for few bytes that are
+ * not needed. Sections that lie elsewhere are read one by one.
  */
 #ifndef DW_READ_OPENING_H
 #define DW_READ_OPENING_H

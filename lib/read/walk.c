@@ -3,11 +3,11 @@
  * read/walk: visit the entries of a tree.
  *
  * Takes an image and an order; gives one entry at a time. Each entry is visited at most
- * once: directories come after their parents in a valid image, each is entered once, and a
- * walk that finds more entries than exist, or several times as many damaged ones, stops, so it
- * ends for every image. For data order the walk is done once in tree order and sorted by the
- * offsets of file contents. A damaged entry is an error in its place, after which the walk can
- * go on.
+ * once: directories come after their parents in a valid image, each is entered once, and
+ * a walk that finds more entries than exist, or several times as many damaged ones,
+ * stops, so it ends for every image. For data order the walk is done once in tree order
+ * and sorted by the offsets of file contents. A damaged entry is an error when it is
+ * reached, after which the walk can continue.
  */
 #include <dwarfs/walk.h>
 

@@ -2,7 +2,7 @@
 /*
  * read/xattr: extended attributes. See <dwarfs/xattr.h>.
  *
- * They are stored in a section of their own, which names the hash of the metadata it
+ * They are stored in a separate section, which contains the hash of the metadata it
  * belongs to. The section is decompressed and checked at its first use, and then kept.
  */
 #include <dwarfs/xattr.h>

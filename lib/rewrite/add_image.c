@@ -3,7 +3,7 @@
  * rewrite/add_image: add the entries of an image to a builder. See <dwarfs/rewrite.h>.
  *
  * Walks the image and puts a record for each entry at its path. Contents stay in the
- * image: a record names its chunks (write/images/source_image.h).
+ * image: a record refers to its chunks (write/images/source_image.h).
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rewrite/block_facts: what the metadata of an image says of its blocks: category, and the
- * metadata of the category. Facts that are damaged are left out: they do not affect
- * contents.
+ * rewrite/block_facts: properties of the blocks of an image: category, and the metadata
+ * of the category. Damaged ones are left out, since they do not affect contents.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rewrite/block_facts: what the metadata of an image says of its blocks.
+ * rewrite/block_facts: properties of the blocks of an image.
  */
 #ifndef DW_REWRITE_BLOCK_FACTS_H
 #define DW_REWRITE_BLOCK_FACTS_H

@@ -3,8 +3,8 @@
  * rewrite/rewrite: write an image anew. See <dwarfs/rewrite.h>.
  *
  * With a rebuild, the entries of the image become those of the builder, which runs as
- * always. Without one, the sections are copied one by one (write/build.c), and only blocks
- * and metadata are compressed again where that is wanted.
+ * usual. Without one, the sections are copied one by one (write/build.c), and only blocks
+ * and metadata are compressed again, if requested.
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rewrite/versions: which writers made the metadata of an image, in turn.
+ * rewrite/versions: which programs wrote the metadata of an image
+ * (metadata_version_history).
  *
  * Each rebuild of metadata adds an entry: version of the format and of the writer, block
  * size, options.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rewrite/versions: which writers made the metadata of an image, in turn.
+ * rewrite/versions: which programs wrote the metadata of an image
+ * (metadata_version_history).
  */
 #ifndef DW_REWRITE_VERSIONS_H
 #define DW_REWRITE_VERSIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/build: what the parts of a run share: build.c, build_sections.c, build_copy.c.
+ * write/build: declarations shared by build.c, build_sections.c and build_copy.c.
  */
 #ifndef DW_WRITE_BUILD_H
 #define DW_WRITE_BUILD_H
@@ -55,10 +55,10 @@ int dw_build_copied_sections(struct build *build, dwarfs_error **err);
 /* Nothing if no entry has extended attributes. */
 int dw_build_xattrs(struct build *build, dwarfs_error **err);
 
-/* Collect digests from here on, if they are wanted. */
+/* Collect digests from here on, if a section of them is to be written. */
 int dw_build_new_digests(struct build *build, dwarfs_error **err);
 
-/* Nothing if they are not wanted or take too much of the image. */
+/* Nothing if no section is to be written or it would take too much of the image. */
 int dw_build_digests(struct build *build, dwarfs_error **err);
 
 #endif

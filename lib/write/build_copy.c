@@ -17,7 +17,7 @@ static const struct codec_spec *codec_of(const struct build *build, uint32_t typ
 							       : DWARFS_CODEC_METADATA];
 }
 
-/* Our own sections name the hash of the metadata that they belong to. */
+/* The sections of libdwarfs contain the hash of the metadata that they belong to. */
 static void bind_side_section(const struct build *build, struct stored_section *section)
 {
 	uint32_t type = section->header.type;

@@ -114,7 +114,7 @@ struct input_options {
 	void *report_user;
 	char **paths; /* of an input list; NULL: the whole directory */
 	size_t path_count, path_room;
-	const char *file_hash; /* a name that dw_digest knows; NULL: none */
+	const char *file_hash; /* a name of <dwarfs/digest.h>; NULL: none */
 	bool hollow;
 	uint32_t workers; /* for scanning and hashing; UINT32_MAX: those of the context */
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/entry_attributes: extended attributes, and lists of access, of an entry.
+ * archive/export/entry_attributes: extended attributes and access control lists of an
+ * entry.
  *
- * An image has lists of access as the attributes that Linux has for them: a version, then
- * eight bytes for each line. Formats that know lists of access get them as such, the
- * others as attributes.
+ * An image stores access control lists as the extended attributes of Linux: a version,
+ * then eight bytes for each entry of the list. Formats that have access control lists get
+ * them as such, the others as attributes.
  */
 #include <string.h>
 #include <sys/stat.h>

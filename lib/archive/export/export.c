@@ -235,7 +235,7 @@ static int join_filters(const char *named, const char *asked, char **all_out,
 	return 0;
 }
 
-/* An archive without entries that failed is complete, if going on was asked for. */
+/* With continue_on_error, an archive without the entries that failed is complete. */
 static int run_and_commit(dwarfs_archive_export *export, dwarfs_sink *output,
 			  const struct export_format *format, const char *filters,
 			  dwarfs_error **err)

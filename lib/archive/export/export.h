@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/export: one run, as the files that write archives see it.
+ * archive/export/export: the state of one run, shared by the files that write archives.
  */
 #ifndef DW_ARCHIVE_EXPORT_EXPORT_H
 #define DW_ARCHIVE_EXPORT_EXPORT_H
@@ -300,13 +300,13 @@ ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
 int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
 		   dwarfs_error **err);
 
-/* The error of a call of libarchive that said no. */
+/* The error of a call of libarchive that failed. */
 int dw_export_fail(struct export_run *run, dwarfs_error **err);
 
 /* Whether bytes are UTF-8. */
 bool dw_export_is_utf8(const char *text);
 
-/* run.c: the story. *is_complete_out: the archive ends as it should, even if
+/* run.c: the steps of a run. *is_complete_out: the archive ends as it should, even if
  * entries have failed. */
 int dw_export_run(struct dwarfs_archive_export *export, dwarfs_sink *output,
 		  const struct export_format *format, const char *filters,

@@ -45,9 +45,9 @@ static void take_selected(struct selection *selection, dwarfs_entry entry)
 	selection->taken[entry.number / 8] |= (uint8_t)(1u << entry.number % 8);
 }
 
-/* Whether an entry, or a directory that it is in, was asked for. */
-static bool is_asked_for(const struct export_run *run, const dwarfs_walk *walk,
-			 struct above *above, bool is_dir)
+/* Whether an entry, or a directory that it is in, matches a pattern. */
+static bool matches_pattern(const struct export_run *run, const dwarfs_walk *walk,
+			    struct above *above, bool is_dir)
 {
 	const char *path = dwarfs_walk_path(walk);
 	struct patterns *patterns = run->export->patterns;
@@ -138,7 +138,7 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 	/* libarchive crashes with a list of entries whose root is not a directory. */
 	if (depth == 0 && !S_ISDIR(mode))
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the root is not a directory");
-	is_wanted = is_asked_for(run, walk, above, S_ISDIR(mode));
+	is_wanted = matches_pattern(run, walk, above, S_ISDIR(mode));
 	if ((!is_wanted && !(is_repeated && S_ISDIR(mode))) ||
 	    is_type_left_out(run->export, mode))
 		return 0;

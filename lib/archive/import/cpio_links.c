@@ -208,7 +208,7 @@ int dw_import_link(struct import_job *job, const char *target, dwarfs_error **er
 			       "is a hard link to '%s', which is left out", target);
 	if (to.size != job->path.size || memcmp(to.data, job->path.data, to.size) != 0)
 		return add_link(job, &job->path, &to, err);
-	/* A file that was archived twice in one go. */
+	/* A file that is in the archive twice. */
 	if (is_there(job, &to))
 		return 0;
 	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "is a hard link to itself");

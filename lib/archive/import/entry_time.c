@@ -3,9 +3,8 @@
  * archive/import/entry_time: times before 1970 with a fraction of a second, in pax archives.
  *
  * They are decimal numbers: "-1.5" is one and a half seconds before 1970. Some versions
- * of libarchive (3.6.2 is one) read the sign as that of the whole seconds only, -1 and
- * half a second more. A test header shows which behaviour the linked version has. It
- * reads "-0.5" and "0.5" as the same time.
+ * of libarchive (such as 3.6.2) apply the sign to the whole seconds only, and read it as
+ * -1 + 0.5, and "-0.5" as 0.5. A test header shows whether the linked version does.
  */
 #include <stdio.h>
 #include <string.h>

@@ -157,7 +157,7 @@ int dw_import_link(struct import_job *job, const char *target, dwarfs_error **er
 struct late_file *dw_import_find_late(struct import_job *job, const char *target);
 
 /* The entry is a further name of it, at job->path if it is named, and may have the
- * contents; then late is gone. */
+ * contents; then late is freed. */
 int dw_import_link_late(struct import_job *job, struct late_file *late, bool is_named,
 			dwarfs_error **err);
 

@@ -2,10 +2,10 @@
 /*
  * archive/import/lost_entries: the paths of entries that were left out.
  *
- * An entry at such a path is from another archive, or an older one of this archive. A
- * later hard link refers to the entry that was left out, and must not link to that one.
- * Paths are compared by hash (64-bit FNV-1a): a collision causes a link to be left out
- * and reported.
+ * An entry that exists at such a path is of another archive, or an earlier one of this
+ * archive. A later hard link to the path refers to the entry that was left out, and must
+ * not become a link to the existing one. Paths are compared by hash (64-bit FNV-1a): a
+ * collision causes a link to be left out and reported.
  */
 #include "archive/import/import.h"
 

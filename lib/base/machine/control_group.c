@@ -5,12 +5,12 @@
  * A process is in one group of each hierarchy. /proc/self/cgroup has a line for each, with the
  * controllers of the hierarchy and the path of the group: "4:cpu,cpuacct:/a/b" for version 1, and
  * "0::/a/b" for version 2, which has all controllers. Groups are directories with a file for each
- * limit. A limit holds for all groups below, too: the least of all counts.
+ * limit. A limit also applies to all groups below: the lowest one counts.
  *
- * Hierarchies are expected where systems mount them: version 2 at /sys/fs/cgroup, one of version 1
- * in a directory there with the name of its controller. In a container the root of the hierarchy
- * may be the container's own group, though the path starts further up: groups that are not there
- * have no limit.
+ * Hierarchies are expected where systems mount them: version 2 at /sys/fs/cgroup, one of
+ * version 1 in a directory there with the name of its controller. In a container the root
+ * of the mounted hierarchy may be the group of the container, while the path starts at
+ * the root of the host: groups without a directory have no limit.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -2,8 +2,8 @@
 /*
  * codec/encode/flac_encode: pack PCM samples into a FLAC stream.
  *
- * Uses libFLAC. A block in which unused bits are set differently than the layout says is
- * not packed: they would be lost.
+ * Uses libFLAC. A block whose unused bits differ from the layout is not packed, since
+ * they would be lost.
  */
 #include <stdio.h>
 #include "config.h"

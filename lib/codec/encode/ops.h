@@ -2,7 +2,7 @@
 /*
  * codec/encode/ops: the table of functions that each encoder fills in its own file.
  *
- * Only encode.c calls these; it checks what they rely on.
+ * Only encode.c calls them; it checks their preconditions.
  */
 #ifndef DW_CODEC_ENCODE_OPS_H
 #define DW_CODEC_ENCODE_OPS_H

@@ -7,12 +7,12 @@
  * The last bytes of a chunk are decoded from a zero-padded copy, so that the input is
  * bounds-checked once for each symbol.
  *
- * Why not liblzma: the output is the dictionary, so a block needs no window beside it,
- * which liblzma allocates (for each block in decompression the dictionary of the stream:
- * 2 MiB at level 7, 16 MiB at level 8, 64 MiB at level 9) and copies from. Time, by
- * bench/lzma.c on the first 64 MiB of a tar: of liblzma 5.4.1 0.89 (logs), 0.80
- * (releases), 0.72 (rootfs); of liblzma 5.8.4, which has assembler for x86-64, 0.93, 1.20
- * and 1.29.
+ * Why not liblzma: here the output is the dictionary. liblzma allocates a window for each
+ * block being decompressed (the dictionary of the stream: 2 MiB at level 7, 16 MiB at
+ * level 8, 64 MiB at level 9), and copies from it. Time relative to liblzma, by
+ * bench/lzma.c on the first 64 MiB of a tar: 0.89 (logs), 0.80 (releases) and 0.72
+ * (rootfs) of version 5.4.1; 0.93, 1.20 and 1.29 of version 5.8.4, which has assembler
+ * for x86-64.
  */
 #include "config.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/generated_xattr: extended attributes that are not for copying.
+ * os/generated_xattr: extended attributes that a file system makes up, which are not
+ * copied.
  */
 #include <string.h>
 

@@ -3,10 +3,10 @@
  * os/file_io: sharing ranges, for Linux: Btrfs, XFS with reflink=1, and others that have
  * FICLONERANGE.
  *
- * copy_file_range() is not used where bytes would be copied: with the reading that verifies
- * them it took as long as read() and write(), and the same processor time (700 MB on ext4:
- * 2.5 and 2.5 s, 0.40 and 0.39 s; on tmpfs 2.5 and 2.5 s, 0.53 and 0.50 s). FICLONERANGE
- * shares all of the bytes or fails.
+ * copy_file_range() is not used to copy bytes: with the reads that verify them it took as
+ * long as read() and write(), and the same processor time (700 MB on ext4: 2.5 and 2.5 s,
+ * 0.40 and 0.39 s; on tmpfs 2.5 and 2.5 s, 0.53 and 0.50 s). FICLONERANGE shares all of
+ * the bytes or fails.
  */
 #include <errno.h>
 #include <linux/fs.h>

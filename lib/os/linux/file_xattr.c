@@ -2,10 +2,10 @@
 /*
  * os/file_xattr for Linux.
  *
- * Since 6.13 there are system calls that take a directory and a name. Before, the path
- * of a descriptor in /proc is used, followed by a single name, with the calls whose
- * names begin with "l", which do not follow it. Without /proc, only entries that can be
- * opened without side effects are reached: directories and regular files.
+ * Since 6.13 there are system calls that take a directory and a name. On older kernels
+ * the path is that of a descriptor in /proc and a single name, for the calls whose names
+ * begin with "l", which do not follow symbolic links. Without /proc, only directories and
+ * regular files can be accessed, as they can be opened without side effects.
  */
 #include <errno.h>
 #include <fcntl.h>

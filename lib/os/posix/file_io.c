@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/file for POSIX.
+ * os/file_io for POSIX.
  */
 #include <errno.h>
 #include <fcntl.h>

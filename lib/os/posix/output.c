@@ -6,11 +6,12 @@
  * it is complete, so that even a killed process leaves nothing. Otherwise, and for the moment
  * in which it replaces another file, it has a temporary name in the same directory.
  *
- * There is one such name for each path, and the file is locked as long as it is open. So two
- * processes that have the name exclude each other, and what a killed one left, which is not
- * locked, is removed by the next. Those that write unnamed files do not notice each other until
- * one is complete: the others then fail, as the path is not what it was at the beginning. If the
- * file system has no locks, such a file stays, and other names are used.
+ * Each path has one such name, and the file is locked while it is open. So two processes
+ * that use the name exclude each other, and a file that a killed process left, which is
+ * not locked, is removed by the next process. Processes with unnamed files do not exclude
+ * each other: when the first one completes its file, the others fail, since the path has
+ * another file than at the beginning. If the file system has no locks, a file that was
+ * left stays, and other names are used.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -217,7 +217,7 @@ bool dw_restore_is_right(const struct attributes *attributes, const struct owned
 	return (attributes->mode & S_IFMT) == (owned->mode & S_IFMT);
 }
 
-/* What was asked for, as far as it exists here. */
+/* What was requested, as far as Windows has it. */
 static struct owned owned_as(const struct attributes *attributes, uint32_t type)
 {
 	return (struct owned){ type | (attributes->mode & 07777), attributes->uid,

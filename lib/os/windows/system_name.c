@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/system_name for Windows. Programs without a manifest are told the version 6.2 at most.
+ * os/system_name for Windows. Windows reports at most version 6.2 to programs without a
+ * manifest.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/windows/wide_path: paths in UTF-8, relative to an open directory, to those of Windows; and
- * its errors to those of C.
+ * os/windows/wide_path: convert paths in UTF-8, relative to an open directory, to paths
+ * of Windows, and errors of Windows to errno values.
  *
  * Descriptors are those of the C library, also for directories.
  */

@@ -4,9 +4,9 @@
  *
  * Takes a list of files; uses those that fit into half of the cache. Units are kept
  * whole, up to the last byte needed, if that fits as well. If not, and the order of
- * reading alternates between blocks, only the needed ranges are kept as extents, and
- * each block is decoded once for all of them; otherwise what does not fit is left to the
- * reader.
+ * reading alternates between blocks, only the needed ranges are kept as extents, and each
+ * block is decoded once for all of them; otherwise what does not fit is decoded when it
+ * is read.
  */
 #include <limits.h>
 

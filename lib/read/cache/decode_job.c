@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/decode_job: the life of a decode job: which thread decodes a unit, which wait.
+ * read/cache/decode_job: which thread decodes a unit, and which threads wait for it.
  *
  * A unit (a block or a part of one) is decoded only as far as it is read, by the first
  * thread that misses; threads that miss meanwhile add their ranges to its job and wait
  * until these are decoded. Jobs are limited by the budget of the cache. A unit that does
  * not fit into the budget alone is decoded by an exclusive job, while no other job runs;
- * its waiters get their bytes from the TRANSIENT unit, which is freed after that. The
- * bytes after these ranges will probably be read next, as will files named by the
- * caller: extents are kept of both.
+ * its waiters get their bytes from the TRANSIENT unit, which is freed after that. Extents
+ * are kept of the bytes after these ranges, which will probably be read next, and of
+ * files that the caller names.
  */
 #include "read/cache/internal.h"
 

@@ -2,10 +2,10 @@
 /*
  * read/cache/decode_limit: refuse to decode when far more is decoded than read.
  *
- * Takes the counters of the cache; tells after each window whether it decoded more than
- * the limit allows for what was read in it. The window is counted in bytes that were
- * decoded again, so that a first pass over an image, in any order, never ends one.
- * All functions are called with cache->lock held.
+ * Takes the counters of the cache; determines after each window whether more was decoded
+ * in it than the limit allows for what was read. The window is counted in bytes that were
+ * decoded again, so that a first pass over an image, in any order, never ends one. All
+ * functions are called with cache->lock held.
  */
 #include "read/cache/internal.h"
 

@@ -8,8 +8,7 @@
  * held.
  *
  * Units are evicted in the order of S3-FIFO (Yang et al., SOSP 2023): units that were
- * read once, in one go, before units that were read again. For the order of extents see
- * extents.c.
+ * read once before units that were read again. For the order of extents see extents.c.
  *
  * Decoded bytes with plain FIFO instead: 1.32 times for all files of *rootfs* in the order
  * of paths, 1.27 times for reads of a few files at random during a scan (cache of 64 MiB).

@@ -3,9 +3,9 @@
  * read/cache/fork: the cache in a child process.
  *
  * A child has the memory of its parent, but of its threads only the one that forked:
- * locks and jobs of the others never end. A page that is wiped in children tells that a
- * process is new. The first call then examines the cache: without jobs, waiting threads
- * and pins it is used as before, otherwise it is lost, and calls fail.
+ * locks and jobs of the others never end. A page that the kernel wipes in children shows
+ * that a process is new. Its first call examines the cache: without jobs, waiting threads
+ * and pins the cache is used as before, otherwise all calls fail.
  */
 #include <sched.h>
 

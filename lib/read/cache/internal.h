@@ -3,7 +3,7 @@
  * read/cache/internal: the data structures of the cache, their states and locks.
  *
  *	cache.c		lookups and hits, parts of blocks, pins, holds
- *	decode_job.c	one decode job per unit: its start, its waiters, its end
+ *	decode_job.c	one decode job per unit: which thread decodes, which wait
  *	decode_step.c	read, verify and decode a unit, step by step
  *	eviction.c	the budget, and which unit is evicted first
  *	extents.c	copies of ranges of units that are not kept
@@ -58,7 +58,7 @@
  * When the hash of a block is wrong, dw_verify_block() (read/verify.c) fails with
  * DWARFS_ERR_CHECKSUM: the job ends with that error, every waiter gets a copy, nothing of
  * the block is kept, and the next read tries again. An image that is opened with
- * DWARFS_VERIFY_LAZY may hand out bytes before the block's hash is known: on a mismatch
+ * DWARFS_VERIFY_LAZY may return bytes before the block's hash is known: on a mismatch
  * distrust() (decode_step.c) drops what is decoded of the block and marks it is_damaged,
  * so that later reads verify first and fail.
  */

@@ -6,11 +6,11 @@
  * few blocks, evict what the others will read next. Takes a thread that must decode;
  * returns when it may. There are turns only while more than half of what is decoded was
  * decoded before, WASTED_TIMES as many bytes are decoded as read, and the budget is less
- * than FEW_UNITS of the largest units. One thread has the turn until
- * TURN_BUDGETS budgets and units were decoded and another thread waits. If it decodes nothing for
- * some milliseconds, readers are not of this kind, and there are no turns for some time.
- * The others wait in the order of their arrival; reads of
- * cached bytes, and of bytes that a job is decoding already, never wait.
+ * than FEW_UNITS of the largest units. One thread has the turn until TURN_BUDGETS budgets
+ * and units were decoded and another thread waits. If it decodes nothing for some
+ * milliseconds, there are no turns for some time. The others wait in the order of their
+ * arrival; reads of cached bytes, and of bytes that a job is decoding already, never
+ * wait.
  *
  * All functions are called with cache->lock held.
  */

@@ -3,8 +3,8 @@
  * read/metadata/image_digests: the section with digests of contents and anchors of blocks.
  *
  * Reading files does not use it: it lets a writer find equal data without decompressing
- * (rewrite/). It names the hash of the metadata it belongs to. The section is decompressed
- * and checked at its first use, and then kept.
+ * (rewrite/). It contains the hash of the metadata it belongs to. The section is
+ * decompressed and checked at its first use, and then kept.
  */
 #include "format/side/digest_table.h"
 #include "read/image.h"

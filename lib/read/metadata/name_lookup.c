@@ -15,7 +15,7 @@
  * often enough. A name found by its print is compared before it is returned.
  *
  * Otherwise names are searched by binary search. While a thread computes the prints of a
- * group, they belong to it.
+ * group, no other thread uses them.
  *
  * In damaged metadata the names of a directory may not be sorted, and then these searches
  * miss names that exist. At the first name that a directory does not have, all its names

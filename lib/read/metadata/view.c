@@ -2,7 +2,7 @@
 /*
  * read/metadata/view: the metadata of an image, in place.
  *
- * Takes untrusted schema and metadata, and has their tables found (view_load.c). Values
+ * Takes untrusted schema and metadata, whose tables view_load.c finds. Values
  * are read when they are requested; packed tables are unpacked at first use.
  */
 #include "read/metadata/view.h"

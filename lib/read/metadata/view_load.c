@@ -406,7 +406,7 @@ static int check_features(const struct view *view, dwarfs_error **err)
 	return 0;
 }
 
-/* Section 6.2 of the format description: each count is bounded by one bounded before. */
+/* Each count is bounded by one that was bounded before. */
 static int check_counts(struct view *view, dwarfs_error **err)
 {
 	uint64_t inodes =

@@ -2,7 +2,7 @@
 /*
  * write/digests/digest_section: digests and anchors -> DIGESTS section.
  *
- * What fits is decided by the size before compression, which is never exceeded.
+ * The limit applies to the size before compression, which the stored size never exceeds.
  */
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "write/digests/digests.h"
 #include "write/inspect/unique_contents.h"
 
-/* The section may have this share of the image, unless it is wanted in any case. */
+/* The section may have this share of the image, unless it is always written. */
 #define DIGESTS_SHARE 200 /* one part in */
 
 /* What the section belongs to. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/digests/digests: what the DIGESTS section of an image will have.
+ * write/digests/digests: the contents of the DIGESTS section of an image.
  *
  * Contents of one fragment are hashed by the segmenter as it stores them, contents of
  * several afterwards, as their fragments are stored at different times. Contents that are
- * kept from an image have the digests that it says, or those that were computed to
+ * kept from an image have the digests of its section, or those that were computed to
  * compare them.
  */
 #include "os/file_io.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/digests/digests: what the DIGESTS section of an image will have: the digest of each
- * contents, and anchors of each block.
+ * write/digests/digests: the contents of the DIGESTS section of an image: the digest of
+ * each contents, and anchors of each block.
  *
  * All functions are for the thread that runs the builder.
  */

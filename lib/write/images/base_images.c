@@ -2,8 +2,9 @@
 /*
  * write/images/base_images: images whose data the new image uses, but not their entries.
  *
- * The inodes that are added for comparison come last, so they are never the first file of
- * contents that an entry has, and contents that only they have are the last ones.
+ * The inodes of a base, which are added for comparison, come last. So the first file of
+ * contents is one of the new image unless only a base has the contents, and these are the
+ * last ones.
  */
 #include <string.h>
 

@@ -2,14 +2,14 @@
 /*
  * write/images/equal_blocks: blocks of several images with the same stored bytes.
  *
- * Takes the marks of kept->places; gives a needed block that has the codec, the category and
- * the stored bytes of a needed one of an earlier image the place of that one. Blocks of one
- * image are not compared with each other: all that are needed stay, in their order.
+ * A needed block (kept->places) with the codec, the category and the stored bytes of a
+ * needed block of an earlier image gets the place of that block. Blocks of one image are
+ * not compared with each other: all needed ones stay, in their order.
  *
- * Hashes of sections cover their number, so those of equal blocks differ. Blocks of which all
- * else that is known is equal have their first bytes read, and only if these are equal, all of
- * them, verified and hashed. Those of equal hashes are compared byte by byte, in pieces. One block
- * is in memory at a time.
+ * Hashes of sections cover their number, so those of equal blocks differ. If all other
+ * known properties of blocks are equal, their first bytes are read; if these are equal,
+ * all bytes are read, verified and hashed; if the hashes are equal, the blocks are
+ * compared byte by byte, in pieces. One block is in memory at a time.
  */
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * They are its first blocks, in the order of the images and of the blocks in them. Blocks
  * that no file of the new image needs are left out, and a block equal to one of an earlier
  * image has the place of that one (equal_blocks.c). If the block size of an image changes,
- * the bytes of its blocks are put together for each stream and divided anew.
+ * the bytes of its blocks are concatenated for each stream and divided again.
  */
 #ifndef DW_WRITE_IMAGES_KEPT_BLOCKS_H
 #define DW_WRITE_IMAGES_KEPT_BLOCKS_H

@@ -2,9 +2,9 @@
 /*
  * write/images/needed_blocks: which blocks of source images a new image needs.
  *
- * Takes the contents; gives the marks of kept->places, whose number is DW_NONE for blocks
- * that are not needed. Contents in blocks of which more than max_unused percent is not
- * needed are no longer kept: they are stored anew.
+ * Takes the contents; fills kept->places, whose number is DW_NONE for blocks that are not
+ * needed. Contents in blocks of which more than max_unused percent is not needed are no
+ * longer kept: they are stored anew.
  */
 #ifndef DW_WRITE_IMAGES_NEEDED_BLOCKS_H
 #define DW_WRITE_IMAGES_NEEDED_BLOCKS_H

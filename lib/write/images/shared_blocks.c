@@ -2,15 +2,16 @@
 /*
  * write/images/shared_blocks: blocks of a source image that its file shares with the output.
  *
- * Blocks that follow each other in the file of an image, and will do so in the output, at a
- * distance of whole blocks of the file system, are shared with it at once, where the file
- * system can do that (dw_sink_share()). So an append to an image writes only what is new, and
- * the old and the new image take the room of the old blocks once.
+ * Blocks that are consecutive in the file of an image, and in the output at an offset
+ * that differs by whole blocks of the file system, are shared with the output by one
+ * call, if the file system supports that (dw_sink_share()). So an append to an image
+ * writes only new data, and the old and the new image together occupy the space of the
+ * old blocks once.
  *
  * Shared blocks are read from the output, not from their image, and verified like all
- * others: what is verified is what the new image has, whatever another process does to the
- * old one meanwhile. What is next to shared bytes is read from the image and written, and
- * so are all bytes of a header that changes.
+ * others: so the bytes of the new image are verified, even if another process changes the
+ * old one meanwhile. Bytes next to a shared range, and headers that change, are read from
+ * the image and written.
  */
 #include "write/images/shared_blocks.h"
 

@@ -35,7 +35,8 @@ void dw_descriptor_users_leave(struct descriptor_users *users);
 int dw_descriptor_users_open(struct descriptor_users *users, descriptor_open_fn open,
 			     void *user, uint32_t entry, int *fd_out);
 
-/* Whether others wait. A user that has nothing open then calls _notify(). */
+/* Whether others wait. A user that has nothing open then calls
+ * dw_descriptor_users_notify(). */
 static inline bool dw_descriptor_users_waiting(const struct descriptor_users *users)
 {
 	return atomic_load_explicit(&users->waiting, memory_order_relaxed) > 0;

@@ -85,7 +85,7 @@ void dw_input_file_close(struct input_file *input_file)
 int dw_input_file_stat(const struct input_file *input_file, struct os_stat *stat_out)
 {
 	if (input_file->image) {
-		/* Where its holes are is asked for in any case. */
+		/* Its holes are found anyway. */
 		*stat_out = (struct os_stat){ .mode = DW_S_IFREG,
 					      .size = input_file->mark.size };
 		return 0;

@@ -2,8 +2,8 @@
 /*
  * write/inspect/distinct_set: the distinct contents found so far, shared by the workers.
  *
- * The number of contents depends on the order in which workers finish; what is stored of
- * them must not: it is taken from the file with the lowest rank.
+ * The numbers of contents depend on the order in which workers finish. What is stored
+ * must not: it is taken from the file with the lowest rank.
  */
 #ifndef DW_WRITE_INSPECT_DISTINCT_SET_H
 #define DW_WRITE_INSPECT_DISTINCT_SET_H

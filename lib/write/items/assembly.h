@@ -7,9 +7,9 @@
  * the contents. Hard links are nodes with the same record. A hard link whose target was
  * not added yet has a record of its own until the run.
  *
- * A hard link means the entry of its own input. So entries of the current layer that a
- * conflict has renamed or left out are also in a second tree, by their own paths, until
- * the layer ends: the displaced entries (displaced_entries.c).
+ * A hard link refers to the entry of the same input. So entries of the current layer that
+ * a conflict has renamed or left out are also in a second tree, by their original paths,
+ * until the layer ends: the displaced entries (displaced_entries.c).
  */
 #ifndef DW_WRITE_ITEMS_ASSEMBLY_H
 #define DW_WRITE_ITEMS_ASSEMBLY_H

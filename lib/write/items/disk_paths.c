@@ -2,7 +2,7 @@
 /*
  * write/items/disk_paths: paths on disk of the files that an assembly refers to.
  *
- * They form a tree below "/" of their own, so that names of directories are stored once
+ * They form a separate tree below "/", so that names of directories are stored once
  * and files are opened relative to a cached directory.
  */
 #include <fcntl.h>

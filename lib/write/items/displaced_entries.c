@@ -3,9 +3,9 @@
  * write/items/displaced_entries: entries of the current layer that a conflict has renamed or
  * left out, by the paths that their input has.
  *
- * A hard link is given by the path of its target, and means the entry of its own input, not
- * that of an earlier one with the same name. So these entries are nodes of a second tree,
- * which hold their records until the layer ends.
+ * A hard link is given by the path of its target, and refers to the entry of the same
+ * input, not to one of an earlier input with the same path. So these entries are nodes of
+ * a second tree, which hold their records until the layer ends.
  */
 #include "write/items/assembly.h"
 #include "write/items/item.h"

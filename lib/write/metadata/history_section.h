@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/history_section: contents of a HISTORY section: what made the image.
+ * write/metadata/history_section: contents of a HISTORY section: program, system, command
+ * line.
  */
 #ifndef DW_WRITE_METADATA_HISTORY_SECTION_H
 #define DW_WRITE_METADATA_HISTORY_SECTION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/inode_attributes: table of inodes: modes, owners, times, as the options
- * ask.
+ * write/metadata/inode_attributes: table of inodes: modes, owners and times, as set by
+ * the options.
  */
 #include "write/metadata/tables.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/sort: a radix sort of four passes, less those in which all keys are the same.
+ * write/order/sort: a radix sort of four passes, except those in which all keys are
+ * equal.
  */
 #include <string.h>
 

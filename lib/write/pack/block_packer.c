@@ -12,12 +12,13 @@
  * compressed with the dense codec. So are numbers, samples, pixels and tables, if the
  * codec is zstd and the dense codec lzma, which packs differences and knows alignments:
  * blocks of which lzma makes a sample 15 % smaller or more, or some pieces of it 25 %.
- * Most become 20 to 60 % smaller. A table of records that occur again far away is one,
- * too, by its sample, but zstd finds them: so a block that has repeats anywhere is
- * compressed with both, unless lzma makes it smaller than what zstd will do, by a
- * sample and a fast codec that finds repeats, too. If the dense codec packs parts of a
- * block one by one, the fast codec tells first whether the data repeat further away:
- * parts made translations of the same names 12 % larger than the codec of the stream.
+ * Most become 20 to 60 % smaller. The sample of a table whose records repeat at a
+ * distance gives the same result, but zstd finds these repeats: so a block that has
+ * repeats anywhere is compressed with both, unless lzma makes it smaller than a forecast
+ * of zstd, by a sample and a fast codec that finds repeats. If the dense codec packs
+ * parts of a block independently, the fast codec first determines whether the data repeat
+ * across parts: independent parts made translations of the same names 12 % larger than
+ * the codec of the stream.
  *
  * Data without repeats, such as numbers and hashes in hexadecimal digits or base64, are left
  * to the literal codec, which finds long matches only: zstd with matches from 6 bytes on makes

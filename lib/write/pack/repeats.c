@@ -2,8 +2,9 @@
 /*
  * write/pack/repeats: how many runs of bytes occur more than once in data.
  *
- * A run is tested if some bits of its hash are 0, so that all equal runs are tested or none.
- * A table has other bits of the hashes of the runs tested last; at most half of it is in use.
+ * A run is tested if some bits of its hash are 0, so that all equal runs are tested or
+ * none. A table contains other bits of the hashes of the runs that were tested last; at
+ * most half of its entries are used.
  */
 #include "write/pack/repeats.h"
 #include "base/bytes.h"

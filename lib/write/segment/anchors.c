@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/anchors: places in data that are chosen by the data alone.
+ * write/segment/anchors: offsets in data that are chosen by the data alone.
  *
- * The trigger hash of a place is a sum of its four 16-bit words, each times a constant,
- * modulo 2^16: it takes nothing but 16-bit lanes, so that a vector of them tests as many
- * places as it has bytes.
+ * The trigger hash at an offset is the sum of the four 16-bit words there, each times a
+ * constant, modulo 2^16: it needs 16-bit lanes only, so that a vector tests as many
+ * offsets as it has bytes.
  */
 #include <string.h>
 

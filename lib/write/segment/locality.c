@@ -3,7 +3,7 @@
  * write/segment/locality: how many blocks the files of a directory are spread over.
  *
  * Foreign blocks are ranked by how many bytes a unit has in them, batch by batch; those
- * that it was allowed once stay allowed. Stores nothing itself.
+ * that it was once allowed stay allowed. Stores nothing itself.
  */
 #include <string.h>
 

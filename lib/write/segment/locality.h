@@ -47,8 +47,8 @@ int dw_locality_judge(struct locality *locality, const struct locality_batch *ba
 		      uint8_t *marks, size_t *marked_out, dwarfs_error **err);
 
 /*
- * A fragment has these chunks, for good: units that have other files with the same
- * contents are in their blocks, too, and may be.
+ * A fragment has these chunks, which do not change any more: units that have other files
+ * with the same contents are in their blocks, too, and may be.
  */
 int dw_locality_share(struct locality *locality, const struct fragment *fragment,
 		      const struct chunk *chunks, dwarfs_error **err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/matcher: bytes that are stored already.
+ * write/segment/matcher: find bytes that are stored already.
  *
  * Anchors of a piece are looked up in the index of all anchors that were stored. A
- * candidate is compared byte by byte, forward and backward. Bytes compared in vain are
- * paid from a credit that grows with the data, which keeps the time linear.
+ * candidate is compared byte by byte, forward and backward. The number of bytes that are
+ * compared without a match is limited in proportion to the data, which keeps the time
+ * linear.
  */
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/matcher: bytes that are stored already.
+ * write/segment/matcher: find bytes that are stored already.
  *
- * Takes data piece by piece, in the order in which it is stored, and says which runs
- * of it are stored already and where. Compares bytes, not hashes. Time is linear in the
- * size of the data, whatever it holds.
+ * Takes data piece by piece, in the order in which it is stored, and says which runs of
+ * it are stored already and where. Compares bytes, not hashes. Time is linear in the size
+ * of the data, for any data.
  */
 #ifndef DW_WRITE_SEGMENT_MATCHER_H
 #define DW_WRITE_SEGMENT_MATCHER_H
@@ -79,8 +79,8 @@ uint64_t dw_matcher_work(const struct matcher *matcher);
 size_t dw_matcher_extend(struct matcher *matcher, uint64_t place, const uint8_t *data,
 			 size_t size);
 
-/* Whether these bytes are stored at a place. False, too, when more was compared in vain than
- * the data so far pays for. */
+/* Whether these bytes are stored at a place. Also false when the limit of bytes compared
+ * without a match is reached. */
 bool dw_matcher_is_stored(struct matcher *matcher, uint64_t place, const uint8_t *data,
 			  size_t size);
 

@@ -16,9 +16,9 @@
 
 /*
  * Of near-equal files mostly short runs are stored, so a page is read by many calls and
- * little of it is compared. With pages of 64 KiB, 16 releases of large text files used up,
- * in one order, what may be compared in vain: 217 MiB of them were left to the codec
- * instead of 158, and the image was larger by a quarter (zstd 9).
+ * little of it is compared. With pages of 64 KiB, 16 releases of large text files used
+ * up, in one order, the limit of bytes compared without a match: 217 MiB of them were
+ * left to the codec instead of 158, and the image was larger by a quarter (zstd 9).
  */
 #define PAGE_BYTES ((size_t)8 << 10)
 #define PAGE_COUNT 512
@@ -52,8 +52,9 @@
 #define MAX_HELD_BLOCKS 4
 
 /*
- * A kept block, as the cache of its image holds it or not: those used last. The cache itself is
- * not asked: what it holds depends on other threads, and what is compared must not.
+ * A kept block, cached by its image or not, as estimated: those used last are. The cache
+ * itself is not queried: its contents depend on other threads, and what is compared must
+ * not.
  */
 struct kept_use {
 	uint64_t bytes;

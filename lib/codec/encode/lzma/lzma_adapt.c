@@ -3,20 +3,21 @@
  * codec/encode/lzma/lzma_adapt: options of LZMA that suit the data of a block, found by packing a
  * sample.
  *
- * The probabilities of a literal depend on the highest lc bits of the byte before it and the
- * lowest lp bits of its position, those of the kinds of symbols on the lowest pb bits of the
- * position. The usual 3, 0 and 2 suit programs. Text has no alignment, and numbers of 4 and 8
- * bytes have one that tells more of a byte than the one before it. Fast packing of a sample
- * ranks the values as slow packing does, and shows a smaller difference: 6 MiB of floats become
- * 4 % smaller, of records of 64 bytes 11 %, of logs and CSV 1 %.
+ * The probabilities of a literal depend on the highest lc bits of the byte before it and
+ * the lowest lp bits of its position, those of the kinds of symbols on the lowest pb bits
+ * of the position. The usual 3, 0 and 2 suit programs. Text has no alignment; in numbers
+ * of 4 and 8 bytes the position predicts a byte better than the byte before it. Fast
+ * packing of a sample ranks the values as slow packing does, and shows a smaller
+ * difference: 6 MiB of floats become 4 % smaller, of records of 64 bytes 11 %, of logs
+ * and CSV 1 %.
  *
  * Pictures, sound and numbers that change little from one to the next are packed as differences
  * of bytes at a distance, the size of a pixel or number, where that makes the sample smaller.
  *
- * nice_len is the length of a match that is taken without looking for a better one. Long
- * matches help with logs, and lines with counters become 1.6 times as large by them. Where data
- * is that repetitive, the sizes of a part and of the whole differ by several percent in either
- * direction: small differences do not count.
+ * nice_len is the length from which a match is used without a search for a better one.
+ * Large values make logs smaller, and lines with counters 1.6 times as large. With such
+ * repetitive data the gain of a sample differs from that of the whole by several percent,
+ * so small gains are ignored.
  */
 #include "config.h"
 

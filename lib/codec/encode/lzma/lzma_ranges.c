@@ -2,15 +2,16 @@
 /*
  * codec/encode/lzma/lzma_ranges: the ranges of a block that lzma packs in different ways.
  *
- * A block may contain several files, such as arrays of numbers of different types, and a file
- * several of these. Each array has a distance of similar bytes and an alignment; see positions.
- * They are found for windows of the block. Windows in a row that agree are a range, if they are
- * enough; what is between is a range, too. Text and programs do not differ in this: most blocks
+ * A block may contain several files, such as arrays of numbers of different types, and a
+ * file several of these. Each array has a distance of similar bytes and an alignment; see
+ * positions. Both are determined for each window of the block. Consecutive windows with
+ * the same values are a range, if there are enough of them, and so are the windows
+ * between two such ranges. Text and programs have the same values throughout: most blocks
  * are a single range.
  *
- * A range that is packed as differences is a Block, whose dictionary begins empty, and so does
- * that of the Block after it. So it has to save more than that takes; lzma_encode compares the
- * whole block with and without the division.
+ * A range that is packed as differences is a Block; its dictionary and that of the next
+ * Block begin empty. The differences must save more than this costs: lzma_encode compares
+ * the sizes of the whole block with and without the division.
  */
 #include "config.h"
 

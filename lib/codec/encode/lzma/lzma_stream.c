@@ -6,8 +6,8 @@
  * sizes in their headers and in the index, so that each can be found and unpacked
  * independently.
  *
- * LZMA2 allows other contexts from any chunk on, with the dictionary kept. A filter applies
- * to the whole of a Block.
+ * LZMA2 allows other values of lc, lp and pb from any chunk on, with the dictionary kept.
+ * A filter applies to a whole Block.
  */
 #include "config.h"
 

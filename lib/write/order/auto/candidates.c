@@ -3,15 +3,16 @@
  * write/order/auto/candidates: choose the order whose packed size is forecast to be the smallest.
  *
  * No order is the best for all inputs: several releases of a program get much smaller
- * when the versions of a file are neighbours, an operating system does not, and the files
+ * when the versions of a file are adjacent, an operating system does not, and the files
  * of one day of logs are read together. So the cost of each candidate is the number of
  * bytes in which segmenter and codec would find no match, estimated from shingles of all
- * data; if the image does not fit into a cache, there is a penalty for the number of blocks
- * over which the files of a directory are spread, unless the codec reaches far: 32 days of logs
- * take 22 % less at level 9 by nilsimsa, where a day is in four blocks.
+ * data; if the image does not fit into a cache, there is a penalty for the number of
+ * blocks over which the files of a directory are spread, unless the codec finds distant
+ * repeats: 32 days of logs take 22 % less at level 9 by nilsimsa, where a day is in four
+ * blocks.
  *
  * On wheels of six releases, images packed with zstd 9 in the orders path, resemblance by
- * 4 and by 2, siblings, revpath, similarity and nilsimsa are of 36.9, 35.3, 33.7, 28.0,
+ * 4 and by 2, siblings, revpath, similarity and nilsimsa have 36.9, 35.3, 33.7, 28.0,
  * 29.0, 30.0 and 28.0 MB; fresh bytes were forecast as 82.6, 80.3, 78.0, 70.9, 71.1, 73.1
  * and 70.8 MB. A sample of 16 MiB packed with zstd 1 put them all within 5 %.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/chunk_cost: what chunks take of the metadata.
+ * write/order/auto/chunk_cost: the size of chunks in the metadata.
  *
  * Orders differ in the number of chunks by a third and more. A chunk takes 1.7 to 3 bytes of
  * compressed metadata, as measured with several sets, and 6 bytes of other metadata.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/chunk_cost: what chunks take of the metadata.
+ * write/order/auto/chunk_cost: the size of chunks in the metadata.
  */
 #ifndef DW_WRITE_ORDER_AUTO_CHUNK_COST_H
 #define DW_WRITE_ORDER_AUTO_CHUNK_COST_H

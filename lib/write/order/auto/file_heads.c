@@ -2,9 +2,9 @@
 /*
  * write/order/auto/file_heads: sort by fingerprints of the first bytes of each fragment.
  *
- * Makes the fingerprints that orders other than the one of the stream need, so that they
- * can be compared with it. The first bytes are nearly as good as all: the image of releases
- * of a compiler is 3 % larger when nilsimsa sees 256 KiB of each file. So all bytes are taken
+ * Computes the fingerprints for orders other than that of the stream, so that they can be
+ * compared with it. The first bytes are nearly as good as all: the image of releases of a
+ * compiler is 3 % larger when nilsimsa uses 256 KiB of each file. All bytes are used
  * where packing takes much longer than that.
  */
 #include "write/order/auto/file_heads.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/forecast: how small the files of a stream get in an order, by their sketch.
+ * write/order/auto/forecast: forecast the packed size of the files of a stream in an
+ * order, by their sketch.
  *
- * The forecast includes what gatherer.c stores again. Of two releases of kernel modules (777 MiB)
- * that is 40 MiB by path, where the second refers to blocks all over the first, and nearly nothing
- * where the versions of a module are side by side.
+ * The forecast includes what gatherer.c stores again: of two releases of kernel modules
+ * (777 MiB) 40 MiB by path, since the second release refers to blocks in all parts of the
+ * first, and nearly nothing if the versions of a module are side by side.
  */
 #include <string.h>
 

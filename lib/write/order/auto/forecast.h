@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/forecast: how small the files of a stream get in an order, by their sketch.
+ * write/order/auto/forecast: forecast the packed size of the files of a stream in an
+ * order, by their sketch.
  */
 #ifndef DW_WRITE_ORDER_AUTO_FORECAST_H
 #define DW_WRITE_ORDER_AUTO_FORECAST_H

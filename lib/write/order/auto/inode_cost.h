@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/inode_cost: what inode numbers take of the metadata.
+ * write/order/auto/inode_cost: the size of inode numbers in the metadata.
  *
  * Files have inode numbers in storing order, and directory entries are in the order of paths: the
  * entries of files that are stored by path have consecutive numbers, which compress well.

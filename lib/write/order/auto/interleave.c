@@ -468,7 +468,8 @@ static int decide(const struct order_input *input, const struct division *divisi
 
 /* -- the list ------------------------------------------------------------------------- */
 
-/* Where a divided file was, its pieces are, and those of others that belong to them. */
+/* A divided file is replaced by its pieces, each followed by the similar pieces of
+ * others. */
 static int change_list(const struct division *division, const uint32_t *interleaved,
 		       struct fragment_list *list, dwarfs_error **err)
 {

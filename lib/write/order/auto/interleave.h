@@ -2,10 +2,11 @@
 /*
  * write/order/auto/interleave: pieces of large files that resemble each other in one block.
  *
- * A codec finds nothing beyond its block. Programs of 30 MB that were linked from the same
- * objects, or versions of one, have few long runs of bytes in common, as addresses in them
- * differ, and many short ones, at about the same part of the file. So large files are divided
- * into pieces, and each piece is followed by the pieces of other files that resemble it.
+ * A codec finds repeats within a block only. Programs of 30 MB that were linked from the
+ * same objects, or versions of one, have few long runs of bytes in common, as addresses
+ * in them differ, and many short ones, at about the same part of the file. So large files
+ * are divided into pieces, and each piece is followed by the pieces of other files that
+ * resemble it.
  */
 #ifndef DW_WRITE_ORDER_AUTO_INTERLEAVE_H
 #define DW_WRITE_ORDER_AUTO_INTERLEAVE_H

@@ -4,7 +4,7 @@
  *
  * Several releases of a program, the logs of several days and the directories of a hundred
  * packages are sibling directories with the same names in them. These are merged name by
- * name, recursively: all versions of a file become neighbours, and everything else keeps
+ * name, recursively: all versions of a file become adjacent, and everything else keeps
  * its position by path. Without similar directories this is the order by path.
  *
  * Takes the tree and fingerprints by minhash, gives a rank for each entry.
@@ -13,11 +13,11 @@
 
 #include "write/order/order.h"
 
-/* Directories are similar if children of equal names have 1/ALIKE_SHARE of the bytes below
- * both. */
+/* Directories are similar if children of equal names have 1/SIMILAR_SHARE of the bytes
+ * below both. */
 #define SIMILAR_SHARE 2
 
-/* Limits of a comparison: files, directories. Contents are similar if ALIKE_SLOTS slots
+/* Limits of a comparison: files, directories. Contents are similar if SIMILAR_SLOTS slots
  * of their fingerprints are equal. */
 #define COMPARED_FILES	     128
 #define COMPARED_DIRECTORIES 64

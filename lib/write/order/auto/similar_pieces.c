@@ -2,8 +2,8 @@
 /*
  * write/order/auto/similar_pieces: which pieces of large files resemble pieces of other files.
  *
- * Pieces are compared by their short shingles. One that is in many pieces of a file, such as
- * padding or a common phrase, says nothing about where the pieces of another file belong.
+ * Pieces are compared by their short shingles. A shingle in many pieces of a file, such
+ * as padding or a common phrase, does not show which pieces are similar, and is ignored.
  */
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * write/order/auto/sketch: which short runs of bytes the files of a stream have in common.
  *
  * A shingle is a run of bytes that begins at a trigger. Triggers are chosen by the bytes
- * themselves, so equal bytes have the same shingles in every file, whatever share of the
- * triggers is kept: a sketch of one part in a thousand still tells how much two files have in
- * common (Broder, "On the resemblance and containment of documents", 1997). It is made
+ * themselves, so equal bytes have the same shingles in every file, however few of the
+ * triggers are kept: with one in a thousand, a sketch still shows how much two files have
+ * in common (Broder, "On the resemblance and containment of documents", 1997). It is made
  * once, and used for the forecasts of all orders.
  */
 #ifndef DW_WRITE_ORDER_AUTO_SKETCH_H

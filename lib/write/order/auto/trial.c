@@ -2,13 +2,13 @@
 /*
  * write/order/auto/trial: which of several orders packs best, found by packing.
  *
- * The forecast of candidates.c counts which repeated runs segmenter and codec find. It does not
- * count how far away they are, nor how similar the literals of one Huffman table are, and for
- * each order it is some percent wrong. So the best orders by forecast are tried: segmenter and
- * compressor run as they will for the image, with a faster codec, and their output is counted
- * and dropped. Seven releases of plotly take 7.14 MB in the order similarity and 6.83 MB
- * by nilsimsa at level 7, and 8.54 and 8.15 MB with zstd 7, though 66 and 70 MiB are left for
- * blocks.
+ * The forecast of candidates.c counts which repeated runs segmenter and codec find. It
+ * does not count how far away they are, nor how similar the literals of one Huffman table
+ * are, and its error is some percent for each order. So the best orders by forecast are
+ * tried: segmenter and compressor run as they will for the image, with a faster codec,
+ * and their output is counted and dropped. Seven releases of plotly take 7.14 MB in the
+ * order similarity and 6.83 MB by nilsimsa at level 7, and 8.54 and 8.15 MB with zstd 7,
+ * though 66 and 70 MiB are left for blocks.
  *
  * A trial has its own run, chunks and counts, and no side effects: files in memory stay there,
  * and no file is reported. It ends at the first file that has changed; then the forecast decides.
