@@ -25,8 +25,8 @@ int dw_locale_enter(struct text_locale *locale, dwarfs_error **err);
 
 /*
  * The same, to one where text is ASCII, if the system refuses to convert anything else to
- * that. libarchive brings UTF-8 into another form ("composed"), where it can convert it,
- * but takes the names of a tar as they are, where it cannot.
+ * that. libarchive composes names in UTF-8 where it can convert them, but leaves the
+ * names of a tar unchanged where it cannot.
  */
 int dw_locale_enter_plain(struct text_locale *locale, dwarfs_error **err);
 void dw_locale_leave(struct text_locale *locale);

@@ -21,8 +21,7 @@ struct stream_check;
 int dw_stream_check_new(int filter, struct stream_check **check_out, dwarfs_error **err);
 void dw_stream_check_free(struct stream_check *check);
 
-/* The next stored bytes. CORRUPT if what they are decompressed to is not what the
- * checksum is of. */
+/* The next stored bytes. CORRUPT if the decompressed ones do not match their checksum. */
 int dw_stream_check_bytes(struct stream_check *check, const uint8_t *data, size_t size,
 			  dwarfs_error **err);
 

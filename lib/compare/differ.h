@@ -27,8 +27,8 @@ struct differ {
 	bool is_twice;
 };
 
-/* Mark the files that both have with the same size, and say how many bytes they are in
- * all; let the files know their first entry, for hard links. */
+/* Mark the files that both have with the same size, and return their total size; store
+ * the first entry of each file, for hard links. */
 void dw_differ_want(struct side_listing *a, struct side_listing *b, uint64_t *files_out,
 		    uint64_t *bytes_out);
 

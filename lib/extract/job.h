@@ -98,8 +98,8 @@ void dw_job_tick(struct job *job);
 bool dw_job_continues(struct job *job);
 
 /*
- * Do something for all numbers below count, in several threads when they are many. Those
- * that are near each other are most often done by the same thread.
+ * Call a function for all numbers below count, in several threads if there are many.
+ * Neighbouring numbers are mostly processed by the same thread.
  */
 typedef void (*job_fn)(struct job *job, struct worker *worker, size_t number);
 int dw_job_each(struct job *job, size_t count, job_fn fn, dwarfs_error **err);

@@ -51,10 +51,10 @@ void dw_plan_release(struct plan *plan);
 int dw_plan_add_dir(struct plan *plan, dwarfs_entry entry, dwarfs_inode inode,
 		    uint32_t *dir_out, dwarfs_error **err);
 
-/* Something in a directory is to be made, so it and those above it are, too. */
+/* An entry of a directory is to be created, and so are the directories above it. */
 void dw_plan_need(struct plan *plan, uint32_t dir);
 
-/* When all directories are known: bring them into the order of their depth. */
+/* When all directories are known: sort them by depth. */
 int dw_plan_sort(struct plan *plan, dwarfs_error **err);
 
 int dw_entries_add(struct entries *entries, dwarfs_entry entry, dwarfs_error **err);

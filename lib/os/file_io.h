@@ -49,10 +49,10 @@ int dw_fd_duplicate(int fd);
 
 /* -- sharing ranges ------------------------------------------------------------------ */
 
-/* What a file is divided into for dw_fd_clone(): a power of two; 0 if this is not supported. */
+/* The unit of dw_fd_clone(): a power of two; 0 if this is not supported. */
 uint64_t dw_fd_clone_unit(int fd);
 
-/* Let bytes of a file be those of another one, which are not copied. Offsets and number are
+/* Share a range of a file with another file, without copying it. Offsets and number are
  * multiples of the unit of both files. 0, or a negative errno value: nothing has changed. */
 int dw_fd_clone(int from, uint64_t from_offset, int to, uint64_t to_offset,
 		uint64_t bytes);

@@ -119,7 +119,7 @@ struct dwarfs_archive_export {
 
 /* -- a run --------------------------------------------------------------------------- */
 
-/* Which entries are taken: a bit for each; and by how many of these a file is named. */
+/* The selected entries, a bit for each; and for each file, how many of them name it. */
 struct selection {
 	uint8_t *taken;
 	uint8_t *claimed;  /* entries of directories that the walk has reached */
@@ -270,8 +270,8 @@ struct export_contents {
 	dwarfs_borrowed *borrowed; /* the whole of it; NULL: it is read piece by piece */
 };
 
-/* Everything that can fail without a trace in the archive: the file that run->stat is of
- * is read, if it is not too large. */
+/* What can fail before anything is in the archive: read the file of run->stat, unless it
+ * is too large. */
 int dw_export_contents_open(struct export_run *run, struct export_contents *contents,
 			    dwarfs_error **err);
 void dw_export_contents_release(struct export_contents *contents);

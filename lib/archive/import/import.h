@@ -153,7 +153,7 @@ int dw_import_acl_value(struct import_job *job, int type, struct buffer *value,
 /* Add a hard link: job->path refers to the entry that the archive calls target. */
 int dw_import_link(struct import_job *job, const char *target, dwarfs_error **err);
 
-/* The file that waits for its contents under that name, or NULL. */
+/* The postponed file of this name, whose contents follow, or NULL. */
 struct late_file *dw_import_find_late(struct import_job *job, const char *target);
 
 /* The entry is a further name of it, at job->path if it is named, and may have the
@@ -170,7 +170,7 @@ void dw_import_free_late(struct import_job *job);
 
 /* -- lost_entries.c --------------------------------------------------------------- */
 
-/* Note that an entry of this archive is not where it should be, or that one is. */
+/* Note that an entry of this archive was left out at a path, or that one is there. */
 int dw_import_note_lost(struct import_job *job, const struct buffer *path, bool is_lost,
 			dwarfs_error **err);
 

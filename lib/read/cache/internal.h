@@ -372,9 +372,9 @@ void dw_cache_evict_to(struct cache *cache, uint64_t limit);
 
 /*
  * Make space in the budget for `bytes` more, besides `own` bytes that the job has. A job
- * that needs more than the budget is let through when it runs exclusively; what others
- * keep then stays within the budget. False when all running jobs wait for memory: the
- * caller must free what it has.
+ * that runs exclusively may need more than the budget; what others keep then stays within
+ * the budget. False when all running jobs wait for memory: the caller must free what it
+ * has.
  */
 bool dw_cache_reserve(struct cache *cache, struct decode_job *job, uint64_t own,
 		      uint64_t bytes);
@@ -398,8 +398,8 @@ uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache);
 void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t from,
 			    uint64_t to);
 
-/* Wait until this thread may decode bytes of a file, or
- * another thread has decoded them or begins to. False when it waited: look again. */
+/* Wait until this thread may decode bytes of a file, or another thread has decoded them
+ * or begins to. False after a wait: look the bytes up again. */
 bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct range range,
 			uint32_t inode);
 

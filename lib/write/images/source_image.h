@@ -55,8 +55,8 @@ struct source_file {
 /* The first four return a negative errno value, or 0 and up, and may be called by any thread;
  * the others by the thread that runs the builder. */
 struct source_image_ops {
-	/* Open a file by its inode; the others get what it gave. As dw_input_file_read_at()
-	 * and dw_input_file_next_data(). */
+	/* Open a file by its inode; the others take the result. As
+	 * dw_input_file_read_at() and dw_input_file_next_data(). */
 	int (*open_file)(void *user, uint32_t inode, void **file_out);
 	int64_t (*read_at)(void *file, void *buffer, size_t size, uint64_t offset);
 	int (*next_data)(void *file, uint64_t from, uint64_t end, uint64_t *start_out,

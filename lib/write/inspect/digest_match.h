@@ -7,7 +7,7 @@
 
 #include "write/inspect/file_reader.h"
 
-/* Whether two files of the same size may be equal, as far as it is not known: files of one
+/* Whether two files of the same size may be equal and have to be compared: files of one
  * image that share their blocks are aliases, and the others of that image differ. */
 bool dw_may_be_equal(const struct build_run *run, const struct tree *tree,
 		     const struct subject *a, const struct subject *b);

@@ -109,7 +109,7 @@ uint64_t dw_assembly_bytes(const struct assembly *assembly);
 
 DW_DEFINE_AUTO(assembly, struct assembly *, dw_assembly_free)
 
-/* Free the nodes and all that serves to find them; records stay. */
+/* Free the nodes and the tables that find them; records stay. */
 void dw_assembly_drop_nodes(struct assembly *assembly);
 
 /* -- records ------------------------------------------------------------------------- */
@@ -247,8 +247,8 @@ void dw_assembly_replace_displaced(struct assembly *assembly, struct span path,
 bool dw_assembly_has_displaced(const struct assembly *assembly);
 bool dw_assembly_is_displaced(const struct assembly *assembly, uint32_t node);
 
-/* The node that a hard link means, or DW_NONE: an entry of the layer of the link, if there
- * is one. */
+/* The node that a hard link refers to, or DW_NONE: an entry of the layer of the link, if
+ * there is one. */
 uint32_t dw_assembly_find_target(const struct assembly *assembly, struct span path,
 				 uint32_t layer);
 

@@ -54,7 +54,7 @@ uint64_t dw_spool_size(const struct spool *spool, uint32_t number);
 /* Bytes outside of holes. */
 uint64_t dw_spool_data_bytes(const struct spool *spool, uint32_t number);
 
-/* As dw_fd_read_at(), but fewer bytes than asked for only at the end of the contents. */
+/* As dw_fd_read_at(), but fewer bytes than requested only at the end of the contents. */
 int64_t dw_spool_read_at(const struct spool *spool, uint32_t number, void *buffer,
 			 size_t size, uint64_t offset);
 

@@ -31,7 +31,7 @@ struct order_input {
 	bool finds_segments;  /* they are found in all blocks before, too */
 	bool continues_kept;  /* the stream continues blocks that are kept */
 	enum codec_speed
-		speed; /* with a slow codec, more time for a better order is well spent */
+		speed; /* with a slow codec, more time is used to find a better order */
 };
 
 struct order_ops {

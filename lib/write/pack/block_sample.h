@@ -31,7 +31,7 @@ DW_DEFINE_AUTO(block_sample, struct block_sample *, dw_block_sample_free)
  * dw_block_sample_is_numeric() if has_numeric, and for the others if has_literal. */
 uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block_bytes);
 
-/* Take the sample of a block, which the other functions are about; the block must stay valid. */
+/* Take the sample of a block for the other functions; the block must stay valid. */
 int dw_block_sample_take(struct block_sample *sample, struct span block,
 			 dwarfs_error **err);
 

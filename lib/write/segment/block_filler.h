@@ -50,7 +50,7 @@ int dw_block_filler_store(struct block_filler *filler, struct fill_state *fill,
 
 /*
  * How many bytes at the end of the block were stored for this fragment. A chunk that ends
- * there does not tell: it may refer to bytes that other files use, too.
+ * there does not show that: it may refer to bytes that other files use, too.
  */
 size_t dw_block_filler_literals(const struct block_filler *filler,
 				const struct fill_state *fill);

@@ -58,8 +58,8 @@ bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out);
 bool dw_matcher_look(struct matcher *matcher, uint64_t stored, size_t back,
 		     struct match *match_out);
 
-/* Remember the anchors of data that is stored at a place without a look; any size up to a
- * piece. It is a piece of its own, so begin anew afterwards. */
+/* Remember the anchors of data that is stored at a place without a search; any size up to
+ * a piece. It is a piece of its own, so begin anew afterwards. */
 void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
 		     uint64_t stored);
 
@@ -71,8 +71,8 @@ void dw_matcher_add(struct matcher *matcher, uint64_t hash, uint64_t place);
 size_t dw_matcher_find(const struct matcher *matcher, uint64_t hash,
 		       uint64_t places[INDEX_WAYS]);
 
-/* Bytes that were compared or read to be compared, and files that were opened for it:
- * what the work was, for tests. */
+/* Bytes that were compared or read to be compared, and files that were opened for it: the
+ * amount of work, for tests. */
 uint64_t dw_matcher_work(const struct matcher *matcher);
 
 /* How many of these bytes are stored from a place on. */

@@ -40,8 +40,8 @@ void dw_stored_window_was_read(struct stored_window *window, uint32_t number);
  * codecs. It may be decompressed once more, at no cost. */
 void dw_stored_window_was_scanned(struct stored_window *window, uint32_t number);
 
-/* Matches for so many bytes of new data are about to be looked for. This raises the limit on how
- * many bytes of kept blocks may be decompressed again. */
+/* Matches for so many bytes of new data will be searched for. This raises the limit on
+ * how many bytes of kept blocks may be decompressed again. */
 void dw_stored_window_earn(struct stored_window *window, size_t size);
 
 /* Bytes of kept blocks that were decompressed again, when their cache is as large as the image
