@@ -82,8 +82,7 @@ static int read_share(const dwarfs_image *image, uint64_t share, uint64_t shares
 	return ret;
 }
 
-/* In a child. An image that is opened again gets a new context, as the context is NULL.
- * */
+/* In a child. An image that is opened again gets a new context: NULL. */
 static int run_child(const char *path, const dwarfs_image *image, bool opens_again,
 		     uint64_t share, uint64_t shares, int out)
 {
