@@ -1335,6 +1335,21 @@ public final class Scenarios {
                 isTrue(system.getPath("a").compareTo(system.getPath("b")) < 0);
             }
         });
+        test("a path is resolved by one of another image", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file);
+                 FileSystem other = FileSystems.newFileSystem(file)) {
+                Path text = other.getPath("dir/text.txt");
+                same(system.getPath("/dir/text.txt"), system.getPath("/").resolve(text));
+                same(system.getPath("dir/text.txt"), system.getPath("").resolve(text));
+                same(system.getPath("a/dir/text.txt"), system.getPath("a/b").resolveSibling(text));
+                same(other.getPath("/a"), system.getPath("/b").resolve(other.getPath("/a")));
+                same(system.getPath(""), system.getPath("").resolve(other.getPath("")));
+                fails(IllegalArgumentException.class,
+                    () -> system.getPath("dir").relativize(text));
+                fails(ProviderMismatchException.class,
+                    () -> system.getPath("/").resolve(Path.of("x")));
+            }
+        });
         test("patterns match paths", () -> {
             try (FileSystem system = FileSystems.newFileSystem(file)) {
                 String[][] cases = {

@@ -8,7 +8,6 @@ import java.nio.file.FileSystemLoopException;
 import java.nio.file.LinkOption;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
-import java.nio.file.ProviderMismatchException;
 import java.nio.file.WatchEvent;
 import java.nio.file.WatchKey;
 import java.nio.file.WatchService;
@@ -18,7 +17,6 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Objects;
 import org.libdwarfs.DwarfsException;
 import org.libdwarfs.Entry;
 import org.libdwarfs.Names;
@@ -129,13 +127,6 @@ final class DwarfsPath implements Path {
         return new DwarfsPath(system, (absolute ? "/" : "") + String.join("/", parts), null);
     }
 
-    private DwarfsPath same(Path other) {
-        if (Objects.requireNonNull(other).getFileSystem() != system) {
-            throw new ProviderMismatchException();
-        }
-        return (DwarfsPath) other;
-    }
-
     @Override
     public DwarfsFileSystem getFileSystem() {
         return system;
@@ -231,8 +222,8 @@ final class DwarfsPath implements Path {
 
     @Override
     public DwarfsPath resolve(Path other) {
-        DwarfsPath more = same(other);
-        if (more.isAbsolute() || path.isEmpty()) {
+        DwarfsPath more = DwarfsFileSystemProvider.own(other);
+        if (more.isAbsolute() || path.isEmpty() && more.system == system) {
             return more;
         }
         return more.path.isEmpty() ? this : child(more.path, null);
@@ -240,7 +231,10 @@ final class DwarfsPath implements Path {
 
     @Override
     public DwarfsPath relativize(Path other) {
-        DwarfsPath target = same(other);
+        DwarfsPath target = DwarfsFileSystemProvider.own(other);
+        if (target.system != system) {
+            throw new IllegalArgumentException("the paths are of different images");
+        }
         if (target.isAbsolute() != isAbsolute()) {
             throw new IllegalArgumentException("only one of the paths is absolute");
         }
