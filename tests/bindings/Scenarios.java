@@ -18,6 +18,7 @@ import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.ClosedFileSystemException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystemAlreadyExistsException;
@@ -1348,6 +1349,18 @@ public final class Scenarios {
                     () -> system.getPath("dir").relativize(text));
                 fails(ProviderMismatchException.class,
                     () -> system.getPath("/").resolve(Path.of("x")));
+            }
+        });
+        test("a directory that exists need not be created", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                Path dir = system.getPath("/dir/sub");
+                same(dir, Files.createDirectories(dir));
+                same(system.getPath("/"), Files.createDirectories(system.getPath("/")));
+                fails(FileAlreadyExistsException.class, () -> Files.createDirectory(dir));
+                fails(FileAlreadyExistsException.class,
+                    () -> Files.createDirectories(system.getPath("/big")));
+                fails(ReadOnlyFileSystemException.class,
+                    () -> Files.createDirectories(dir.resolve("new")));
             }
         });
         test("patterns match paths", () -> {

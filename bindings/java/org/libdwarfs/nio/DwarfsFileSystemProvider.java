@@ -12,6 +12,7 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.AccessMode;
 import java.nio.file.CopyOption;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystemAlreadyExistsException;
@@ -293,9 +294,12 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
         throw new ReadOnlyFileSystemException();
     }
 
+    /** For {@link Files#createDirectories}, which accepts directories that exist. */
     @Override
-    public void createDirectory(Path path, FileAttribute<?>... attributes) {
-        own(path);
+    public void createDirectory(Path path, FileAttribute<?>... attributes) throws IOException {
+        if (Files.exists(own(path), LinkOption.NOFOLLOW_LINKS)) {
+            throw new FileAlreadyExistsException(path.toString());
+        }
         throw new ReadOnlyFileSystemException();
     }
 
