@@ -69,6 +69,10 @@ class Archive(Case):
         self.assertEqual(self.fs.glob("*/*/*th"), ["deeply/nested/path"])
         self.assertEqual(self.fs.glob("data/*.csv"), ["data/one.csv", "data/two.csv"])
         self.assertEqual(self.fs.glob("*b*"), ["b"])
+        self.assertEqual(self.fs.glob("./*b*"), ["b"])
+        self.assertEqual(self.fs.glob("./data//./t*"), ["data/two.csv"])
+        self.assertEqual(self.fs.expand_path("./deeply//nested", recursive=True),
+                         ["deeply/nested", "deeply/nested/path"])
 
     def test_mapping(self):
         mapping = self.fs.get_mapper()

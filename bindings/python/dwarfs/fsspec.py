@@ -206,7 +206,10 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
         path = super()._strip_protocol(path)
-        return path.strip("/") if isinstance(path, str) else path
+        if not isinstance(path, str):
+            return path
+        *above, last = path.strip("/").split("/")
+        return "/".join([*(name for name in above if name not in ("", ".")), last])
 
     def ukey(self, path: str) -> str:
         """Identifies the file and the contents of its image."""
