@@ -217,6 +217,8 @@ class More(Case):
         self.assertEqual(fs.cat("to_file"), b"text")
         self.assertEqual(fs.ls("to_dir", detail=False), ["to_dir/cycle", "to_dir/file"])
         self.assertEqual(fs.info("broken")["type"], "link")
+        self.assertEqual(fs.info(pathlib.PurePosixPath("broken"))["type"], "link")
+        self.assertEqual(fs.info(pathlib.PurePosixPath("to_dir"))["type"], "directory")
 
     def test_files(self):
         with self.fs.open("data/two.csv") as file:

@@ -256,7 +256,7 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         place = self._at(path)
         inode = place._inode(False)
         info = self._info(str(place), place.image, inode, _dwarfs.dwarfs_stat_new())
-        if info["type"] == "link" and (path.endswith("/") or place.is_dir()):
+        if info["type"] == "link" and (os.fspath(path).endswith("/") or place.is_dir()):
             info["type"] = "directory"  # asked for by name: what it leads to
         return info
 
