@@ -731,6 +731,13 @@ class Paths(Case):
         self.assertNotEqual(path, dwarfs.open(self.data) / "dir/sub/data.tar.gz")
         self.assertEqual((path.name, path.suffix, path.stem),
                          ("data.tar.gz", ".gz", "data.tar"))
+        for name in ("..a", "a.", "...a.b", "a..b", ".a", "..", "a.b."):
+            path, other = root / "dir" / name, pathlib.PurePosixPath("dir", name)
+            self.assertEqual((path.suffix, path.suffixes, path.stem),
+                             (other.suffix, other.suffixes, other.stem))
+            self.assertEqual(str(path.with_stem("x")), str(other.with_stem("x")))
+            self.assertEqual(str(path.with_suffix(".x")), str(other.with_suffix(".x")))
+        path = root / "dir/sub/data.tar.gz"
         self.assertEqual(path.parts, ("dir", "sub", "data.tar.gz"))
         self.assertEqual(path.parent, self.image / "dir/sub")
         self.assertEqual(root.parent, root)

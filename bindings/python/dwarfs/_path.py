@@ -74,13 +74,13 @@ class Path:
 
     @property
     def suffix(self) -> str:
-        """The end of the name from its last dot on."""
-        return os.path.splitext(self.name)[1]
+        """The end of the name from its last dot on, as pathlib's."""
+        return PurePosixPath(self.name).suffix
 
     @property
     def stem(self) -> str:
         """The name without its suffix."""
-        return os.path.splitext(self.name)[0]
+        return PurePosixPath(self.name).stem
 
     @property
     def parent(self) -> Path:
