@@ -312,7 +312,15 @@ module Dwarfs
     # main one, which alone can call the library.
     STATES = {}.compare_by_identity
     LEFT = [false]
-    private_constant :STATES, :LEFT
+
+    # The pointer, the function that frees it, and whether it was left; empty when it is closed.
+    # Ractor.make_shareable() fails for a handle, but freezes what it finds before the pointer.
+    class State < Array
+      def freeze
+        self
+      end
+    end
+    private_constant :STATES, :LEFT, :State
 
     # In a method of the class, so that the procedure does not refer to the object.
     def self.finalizer(state, main, left)
@@ -345,7 +353,7 @@ module Dwarfs
 
     def initialize(pointer, free)
       Handle.release_left
-      @state = [pointer, free, false]
+      @state = State[pointer, free, false]
       STATES[@state] = true
       ObjectSpace.define_finalizer(self, Handle.finalizer(@state, Ractor.current, LEFT))
       Dwarfs_native.dwarfs_script_handles(1)
@@ -371,7 +379,7 @@ module Dwarfs
     # A copy has the finalizer, too, which would free the handle of the original.
     def initialize_copy(_other)
       ObjectSpace.undefine_finalizer(self)
-      @state = []
+      @state = State[]
       raise TypeError, "a #{self.class} cannot be copied"
     end
   end

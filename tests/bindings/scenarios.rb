@@ -527,6 +527,16 @@ test("other ractors") do
   3.times { GC.start }
   more = Dwarfs.handles - before
   raise "#{more} handles more" if more > 20
+  # A handle cannot be shared with them, and stays usable, also what was reached by another object.
+  before = Dwarfs.handles
+  opened = Dwarfs.open(IMAGE)
+  file = opened.open("a.txt")
+  [opened, opened["a.txt"], [file]].each do |object|
+    fails(Ractor::Error) { Ractor.make_shareable(object) }
+  end
+  same opened.read("a.txt").bytesize, 18
+  [file, opened.freeze].each(&:close)
+  same [file.closed?, opened.closed?, Dwarfs.handles], [true, true, before]
 end
 # What is only forgotten is freed at some time; what is closed, at once.
 test("handles") do
