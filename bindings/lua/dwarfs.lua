@@ -467,13 +467,17 @@ local function read_line(file, keep_end)
 	return (stop and not keep_end) and line:sub(1, -2) or line
 end
 
--- At most 200 characters that can be a number, as io reads them.
+-- At most 200 characters that can be a number, as io reads them; nil if there are more.
 local function read_number(file)
-	local parts = {}
+	local parts, is_long = {}, false
 	local function accept(set)
 		local data, from = ahead(file)
 		local char = data:sub(from, from)
-		if char == "" or not char:find(set) or #parts >= 200 then return false end
+		if char == "" or not char:find(set) then return false end
+		if #parts >= 200 then
+			is_long = true
+			return false
+		end
 		parts[#parts + 1], file.position = char, file.position + 1
 		return true
 	end
@@ -494,7 +498,7 @@ local function read_number(file)
 		accept("[+-]")
 		digits("%d")
 	end
-	return tonumber(table.concat(parts))
+	return not is_long and tonumber(table.concat(parts)) or nil
 end
 
 local function read_bytes(file, bytes)

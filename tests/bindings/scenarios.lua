@@ -205,7 +205,7 @@ test("seek", function()
 end)
 -- Numbers are read as io reads them.
 local function check_numbers()
-	local text = " 12 -0x1p4 1e3x .5 nan 0x 7"
+	local text = " 12 -0x1p4 1e3x .5 nan 0x 7 " .. ("9"):rep(200) .. " " .. ("9"):rep(210) .. " 8"
 	spit(TREE .. "/numbers", text)
 	dwarfs.pack(TREE, FOLDER .. "/n.dwarfs")
 	os.remove(TREE .. "/numbers")
@@ -214,7 +214,7 @@ local function check_numbers()
 	local plain <close> = io.tmpfile()
 	plain:write(text)
 	plain:seek("set")
-	for _ = 1, 12 do
+	for _ = 1, 16 do
 		same(file:read("n"), (plain:read("n")))
 		same(file:seek(), plain:seek())
 		same(file:read(1), plain:read(1))
