@@ -679,12 +679,13 @@ module Dwarfs
     end
 
     # As IO#pread, but without an EOFError: fewer bytes only at the end.
-    def pread(length, offset)
+    def pread(length, offset, buffer = nil)
       native = pointer
       length, offset = Reader.integer(length), Reader.integer(offset)
       raise ArgumentError, "negative length or offset" if length < 0 || offset < 0
-      return +"".b if offset >= @size
-      Native.dwarfs_script_read(native, offset, [length, @size - offset].min)
+      length = [length, [@size - offset, 0].max].min
+      data = length > 0 ? Native.dwarfs_script_read(native, offset, length) : "".b
+      buffer ? buffer.replace(data.force_encoding(buffer.encoding)) : data
     end
 
     # As IO#read: all the rest without a length, nil at the end with one, and then the encoding of
@@ -708,6 +709,11 @@ module Dwarfs
       read(Reader.integer(length), buffer) || end_of_file
     end
     alias sysread readpartial
+
+    # Never waits, as IO#read_nonblock of a file; nil at the end for an exception: false.
+    def read_nonblock(length, buffer = nil, exception: true)
+      read(Reader.integer(length), buffer) || (exception ? end_of_file : nil)
+    end
 
     # gets(separator = $/, limit = nil, chomp: false), as IO#gets: a separator of nil reads all the
     # rest, one of "" paragraphs; the limit is in bytes, but a character is not divided. A limit also
@@ -781,6 +787,11 @@ module Dwarfs
         yield character
       end
       self
+    end
+
+    def each_codepoint
+      return enum_for(:each_codepoint) unless block_given?
+      each_char { |character| yield character.ord }
     end
 
     # As those of IO, they put bytes in front of the position, which moves back by them.

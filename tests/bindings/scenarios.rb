@@ -237,6 +237,8 @@ test("file handle") do
   like_io.call { |io| io.binmode; [io.gets, io.gets(""), io.external_encoding, io.read] }
   like_io.call { |io| io.set_encoding("ISO-8859-1"); [io.gets(""), io.getc] }
   like_io.call("empty") { |io| [io.read, io.read(0), io.read(1), io.getc, io.getbyte, io.eof?] }
+  like_io.call { |io| [io.each_codepoint.first(4), io.read_nonblock(9, +""), io.pread(3, 2, +"z"), io.pread(0, 99_999)] }
+  like_io.call("empty") { |io| [io.each_codepoint.to_a, io.read_nonblock(1, exception: false)] }
   # What was put back, also in front of a line that is longer than the buffer.
   like_io.call { |io| [io.gets, io.gets, io.gets, io.ungetc("\u00fcx\n"), io.gets(nil, 1), io.gets, io.ungetbyte(nil), io.gets] }
   like_io.call { |io| [io.read(7), io.ungetbyte(65), io.ungetbyte("ab"), io.ungetc(0x42), io.read(2), io.getc, io.gets] }
@@ -258,6 +260,7 @@ test("file handle") do
   text.open("empty") do |file|
     %i[readline readchar readbyte].each { |name| fails(EOFError) { file.public_send(name) } }
     fails(EOFError) { file.readpartial(1) }
+    fails(EOFError) { file.read_nonblock(1) }
     fails(Errno::EINVAL) { file.seek(0, 9) }
     fails(TypeError) { file.readpartial(nil) }
     fails(ArgumentError) { file.seek(0, :NONE) }
