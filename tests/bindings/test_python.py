@@ -866,6 +866,20 @@ class Paths(Case):
         self.assertEqual(glob("dir/sub/.."), ["dir/sub/.."])
         self.assertEqual(glob("dir/text.txt/../*"), [])
         self.assertEqual(glob("missing/../*"), [])
+        # A path that is itself a link is followed, as by iterdir().
+        builder = dwarfs.Builder(level=1)
+        builder.add("dir/sub/file", b"")
+        builder.add("link", target="dir")
+        builder.add("dir/link", target="sub")
+        output = io.BytesIO()
+        builder.write(output)
+        with dwarfs.open(output.getvalue()) as image:
+            link = image / "link"
+            self.assertEqual([str(path) for path in link.glob("*")], ["link/link", "link/sub"])
+            self.assertEqual([str(path) for path in link.rglob("f*")], ["link/sub/file"])
+            self.assertEqual([str(path) for path in link.glob("../d*")], ["link/../dir"])
+            self.assertEqual(list(link.glob("link/*")), [])
+            self.assertEqual(list(image.root.glob("link/*")), [])
 
     def test_names_that_cannot_be(self):
         for name in "dir/a\0b", "\0", "\ud800":

@@ -326,14 +326,15 @@ class Path:
 
     def glob(self, pattern: str) -> Iterator[Path]:
         """What matches a pattern of names with *, ? and [...]; ** stands for any
-        directories, and a "/" at the end for directories only. Links are not followed."""
+        directories, and a "/" at the end for directories only. Links are not followed, unless
+        the path itself is one."""
         parts = [part for part in pattern.split("/") if part not in ("", ".")]
         if not parts:
             raise ValueError("an empty pattern")
         if pattern.endswith("/"):
             parts.append("")
         found: dict[Path, None] = {}
-        for path in _glob(self, parts):
+        for path in _glob(self, parts, self.is_dir()):
             if path not in found:
                 found[path] = None
                 yield path
@@ -488,28 +489,29 @@ def _can_be_name(name: str) -> bool:
         return False
 
 
-def _glob(path: Path, parts: list[str]) -> Iterator[Path]:
+def _glob(path: Path, parts: list[str], is_dir: bool) -> Iterator[Path]:
+    """What matches the parts below a path, which is a directory or not."""
     part, rest = parts[0], parts[1:]
     if part == "":
         if path.is_dir():
             yield path
+    elif not is_dir:
+        return
     elif part == "..":
-        if _is_real_dir(path):
-            above = path / ".."
-            yield from _glob(above, rest) if rest else (above,)
+        above = path / ".."
+        yield from _glob(above, rest, _is_real_dir(above)) if rest else (above,)
     elif part == "**":
-        for below in [path, *path.iterdir()] if _is_real_dir(path) else []:
-            if below is path:
-                if rest:
-                    yield from _glob(path, rest)
-                else:
-                    yield path
-            elif _is_real_dir(below):
-                yield from _glob(below, parts)
-    elif _is_real_dir(path):
+        if rest:
+            yield from _glob(path, rest, True)
+        else:
+            yield path
+        for below in path.iterdir():
+            if _is_real_dir(below):
+                yield from _glob(below, parts, True)
+    else:
         for below in path.iterdir():
             if fnmatch.fnmatchcase(below.name, part):
                 if rest:
-                    yield from _glob(below, rest)
+                    yield from _glob(below, rest, _is_real_dir(below))
                 else:
                     yield below
