@@ -231,6 +231,13 @@ class More(Case):
             self.assertEqual(file.readlines(), ["x,y\n", "3,4\n", "5,6\n"])
         with self.assertRaises(OSError):
             self.fs.open("new", "wb")
+        for change in (self.fs.mkdir, self.fs.makedirs, self.fs.rmdir):
+            for name in "new", "data":
+                with self.assertRaises(OSError):
+                    change(name)
+        self.fs.makedirs("data", exist_ok=True)
+        with self.assertRaises(FileExistsError):
+            self.fs.makedirs("b", exist_ok=True)
         with self.assertRaises(FileNotFoundError):
             self.fs.open("none")
         with self.assertRaises(IsADirectoryError):

@@ -12,6 +12,7 @@ call register().
 from __future__ import annotations
 
 import collections
+import errno
 import io
 import os
 import stat as stat_
@@ -315,6 +316,22 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
     def modified(self, path: str) -> datetime:
         """When the contents were changed."""
         return datetime.fromtimestamp(self._at(path).stat().st_mtime, timezone.utc)
+
+    # -- what is refused: these do nothing in fsspec's classes
+
+    def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
+        """Raises OSError: an image can only be read."""
+        self.makedirs(path)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Raises OSError, unless the directory exists and that is allowed."""
+        if not exist_ok or not self.isdir(path):
+            number = errno.EEXIST if self.exists(path) else errno.EROFS
+            raise OSError(number, os.strerror(number), path)
+
+    def rmdir(self, path: str) -> None:
+        """Raises OSError: an image can only be read."""
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
     # -- contents
 
