@@ -1203,6 +1203,14 @@ public final class Scenarios {
                 () -> system.provider().checkAccess(Path.of("x")));
             fails(IllegalArgumentException.class, () -> FileSystems.newFileSystem(file,
                 Map.of("wrong", 1)));
+            for (Map<String, ?> env : List.of(Map.of("cacheBytes", "x"), Map.of("offset", 0.5),
+                     Map.of("workers", 1L << 32), Map.of("workers", -1L << 32), Map.of("context", "x"),
+                     Map.of("offset", "99999999999999999999"),
+                     Collections.singletonMap("offset", null))) {
+                fails(IllegalArgumentException.class,
+                    () -> FileSystems.newFileSystem(file, env));
+            }
+            FileSystems.newFileSystem(file, Map.of("cacheBytes", 1e6, "workers", "2")).close();
             Path other = folder.resolve("other.bin");
             Files.write(other, new byte[100]);
             fails(ProviderNotFoundException.class, () -> FileSystems.newFileSystem(other));

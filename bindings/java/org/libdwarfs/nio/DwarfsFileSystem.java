@@ -3,6 +3,7 @@ package org.libdwarfs.nio;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.file.ClosedFileSystemException;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
@@ -53,18 +54,21 @@ final class DwarfsFileSystem extends FileSystem {
             for (Map.Entry<String, ?> option : env.entrySet()) {
                 switch (option.getKey()) {
                     case "offset":
-                        options.offset(number(option));
+                        options.offset(number(option, Long.MAX_VALUE));
                         break;
                     case "context":
+                        if (option.getValue() != null && !(option.getValue() instanceof Context)) {
+                            throw invalid(option, "a Context", null);
+                        }
                         context = (Context) option.getValue();
                         break;
                     case "cacheBytes":
                         own = own == null ? new Context() : own;
-                        own.cacheBytes(number(option));
+                        own.cacheBytes(number(option, Long.MAX_VALUE));
                         break;
                     case "workers":
                         own = own == null ? new Context() : own;
-                        own.workers(Math.toIntExact(number(option)));
+                        own.workers((int) number(option, Integer.MAX_VALUE));
                         break;
                     default:
                         unknown = option.getKey();
@@ -87,10 +91,23 @@ final class DwarfsFileSystem extends FileSystem {
         }
     }
 
-    private static long number(Map.Entry<String, ?> option) {
-        Object value = option.getValue();
-        return value instanceof Number ? ((Number) value).longValue() :
-            Long.parseLong(value.toString());
+    /** A whole number from 0 to a limit. */
+    private static long number(Map.Entry<String, ?> option, long most) {
+        try {
+            long number = new BigDecimal(String.valueOf(option.getValue())).longValueExact();
+            if (number >= 0 && number <= most) {
+                return number;
+            }
+        } catch (ArithmeticException | NumberFormatException error) {
+            throw invalid(option, "a whole number", error);
+        }
+        throw invalid(option, "a number from 0 to " + most, null);
+    }
+
+    private static IllegalArgumentException invalid(Map.Entry<String, ?> option, String wanted,
+                                                    Exception cause) {
+        return new IllegalArgumentException("option " + option.getKey() + ": " + wanted +
+            " is needed, not " + option.getValue(), cause);
     }
 
     Path file() {
