@@ -157,15 +157,18 @@ int dw_import_add(struct import_job *job, const struct buffer *path,
 	dwarfs_builder *builder = job->import->builder;
 	const char *text = (const char *)path->data;
 	/* Entries of an earlier layer may be replaced. */
-	const uint64_t count = dwarfs_builder_count_below(builder, text, path->size,
-							  job->import->whiteouts);
+	const bool of_layer = job->import->whiteouts;
+	const size_t bytes = path->size;
+	const uint64_t count = dwarfs_builder_count_below(builder, text, bytes, of_layer);
 	auto_free char *copy = NULL;
 	int ret;
 
-	if (count > 0 && !(copy = dw_strndup(text, path->size)))
+	if (count > 0 && !(copy = dw_strndup(text, bytes)))
 		return dw_fail_nomem(err);
-	ret = dwarfs_builder_add_item(builder, text, path->size, item, err);
-	if (ret == 0 && count > 0)
+	ret = dwarfs_builder_add_item(builder, text, bytes, item, err);
+	/* They are still there if the entry was left out or renamed. */
+	if (ret == 0 && count > 0 &&
+	    dwarfs_builder_count_below(builder, copy, bytes, of_layer) == 0)
 		dw_import_tell_replaced(job, copy, count);
 	return ret < 0 ? ret : dw_import_note_lost(job, path, false, err);
 }

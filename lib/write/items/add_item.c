@@ -260,15 +260,10 @@ int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entr
 	return finish_record(assembly, &record, stat, entry->xattrs, record_out, err);
 }
 
-/* How many entries a record that is not a directory would replace at a path. */
-static uint64_t count_replaced(const struct assembly *assembly, struct span path,
-			       uint32_t record)
+static uint64_t count_below(const struct assembly *assembly, struct span path)
 {
-	uint32_t node;
+	uint32_t node = dw_assembly_find(assembly, path);
 
-	if ((assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
-		return 0;
-	node = dw_assembly_find(assembly, path);
 	return node == DW_NONE ? 0 : dw_assembly_count_below(assembly, node, false);
 }
 
@@ -276,15 +271,20 @@ int dw_assembly_put_or_drop(struct assembly *assembly, dwarfs_context *context,
 			    const struct buffer *path, uint32_t record,
 			    uint32_t *node_out, dwarfs_error **err)
 {
-	uint64_t replaced = count_replaced(assembly, dw_buffer_span(path), record);
-	int ret = dw_assembly_put(assembly, dw_buffer_span(path), record, node_out, err);
+	const struct span span = dw_buffer_span(path);
+	uint64_t count = 0;
+	int ret;
 
+	if ((assembly->records[record].mode & DW_S_IFMT) != DW_S_IFDIR)
+		count = count_below(assembly, span);
+	ret = dw_assembly_put(assembly, span, record, node_out, err);
 	if (ret < 0 && assembly->records[record].names == 0)
 		dw_assembly_drop_record(assembly, record);
-	if (ret == 0 && replaced > 0)
+	/* They are still there if the record was left out or renamed. */
+	if (ret == 0 && count > 0 && count_below(assembly, span) == 0)
 		dw_log(context, DWARFS_LOG_WARN,
 		       "entry '%s': replaces a directory with %" PRIu64 " entr%s",
-		       (const char *)path->data, replaced, replaced == 1 ? "y" : "ies");
+		       (const char *)path->data, count, count == 1 ? "y" : "ies");
 	return ret;
 }
 

@@ -569,6 +569,28 @@ class Conflicts(Images):
                 self.assertEqual(self.merge("first", second)["f"], b"file")
                 self.refuse([self.first, second], "--on-conflict=rename", says="'f'")
 
+    def test_a_file_and_a_directory(self):
+        """The directory stays unless the file replaces it, which a warning tells."""
+        rest = {"f": b"file", "x": b"one", "d/a": b"A"}
+        os.makedirs(self.path("third"))
+        self.write(self.path("third") + "/d", b"third")
+        with tarfile.open(self.path("third.tar"), "w") as archive:
+            archive.add(self.path("third"), ".")
+        thirds = [self.path("third"), self.make("third.dwarfs", [self.path("third")]),
+                  self.path("third.tar")]
+        warning = "'d': replaces a directory with 1 entry"
+        for third, (way, kept) in itertools.product(thirds, (
+                ("last", {"f": b"file", "x": b"one", "d": b"third"}), ("first", rest),
+                ("rename", {**rest, "d.2": b"third"}))):
+            with self.subTest(third=third, way=way):
+                result = run("MKDWARFS", "-i", self.first, "-i", third, "-o", self.path("made"),
+                             "-f", "--on-conflict", way, *rewritten.QUIET)
+                self.expect(result, 0)
+                self.assertEqual(warning in result.err, way == "last", result.err)
+                names = self.names(self.path("made")) - {"d"} | set(kept) & {"d"}
+                self.assertEqual({name: run("DWARFSCK", "--cat", name, self.path("made")).raw
+                                  for name in names}, kept)
+
     def archive_of(self, name, *entries):
         """Pairs of a name and contents, or the target of a hard link as a string."""
         with tarfile.open(self.path(name), "w") as archive:
