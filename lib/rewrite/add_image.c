@@ -300,8 +300,8 @@ static int put_record(struct image_import *import, const char *path, uint32_t *r
 				    "leaving it out", err);
 	else if (ret < 0)
 		return dw_error_copy(err, ret, why);
-	/* It was left out, or another one kept, and its record dropped. */
-	if (node == DW_NONE || import->assembly->nodes[node].record != *record)
+	/* It was left out, or another one kept; its record stays if it has other names. */
+	if (import->assembly->records[*record].names == 0)
 		*record = DW_NONE;
 	return ret < 0 ? ret : 0;
 }

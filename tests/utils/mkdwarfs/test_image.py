@@ -643,6 +643,17 @@ class Conflicts(Images):
         self.expect(run("DWARFSEXTRACT", "-i", merged, "-o", out), 0)
         self.assertEqual(os.stat(out + "/y").st_mtime, 1000)
 
+    def test_names_around_one_that_is_left_out_stay_linked(self):
+        first = self.directory("middle", g=b"other")
+        for second in self.hard_links():
+            with self.subTest(second=second):
+                merged = self.make("merged", [first, second], "--on-conflict=first")
+                self.assertEqual(self.contents(merged),
+                                 {"f": b"own", "g": b"other", "h": b"own"})
+                self.expect(run("DWARFSEXTRACT", "-i", merged, "-o", self.path("out")), 0)
+                self.assertTrue(os.path.samefile(self.path("out/f"), self.path("out/h")))
+                shutil.rmtree(self.path("out"))
+
     def test_hard_links_below_a_prefix(self):
         below = self.directory("below", d_f=b"file", x=b"one")
         second = self.archive_of("links.tar", ("f", b"own"), ("g", "f"))
