@@ -128,8 +128,8 @@ static int divide_blocks(const struct build_run *run, const struct contents *con
 					      &contents->streams.list[block->stream]);
 			at = 0;
 		}
-		if ((ret = block->image->ops->block_bytes(block->image->user,
-							  block->block, &bytes, err)) < 0)
+		if ((ret = dw_source_block_bytes(block->image, block->block, &bytes,
+						 err)) < 0)
 			return ret;
 		if (*next + (at + bytes) / unit >= UINT32_MAX)
 			return dw_fail(err, DWARFS_ERR_RANGE,
@@ -407,8 +407,8 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	uint32_t number;
 	int ret;
 
-	if ((ret = image->ops->stored_bytes(image->user, block->block, &bytes, err)) < 0)
-		return dw_explain(err, ret, "'%s'", image->name);
+	if ((ret = dw_source_stored_bytes(image, block->block, &bytes, err)) < 0)
+		return ret;
 	if (image->changes_block_size) {
 		dw_source_block_count(writer->run, image, block->block,
 				      DWARFS_COUNT_BLOCKS_REWRITTEN, bytes);
@@ -502,7 +502,7 @@ static int check_end(const struct source_image *image, const struct source_chunk
 
 	if (image->is_lenient && !is_divided)
 		return 0;
-	if ((ret = image->ops->block_bytes(image->user, chunk->block, &bytes, err)) < 0)
+	if ((ret = dw_source_block_bytes(image, chunk->block, &bytes, err)) < 0)
 		return ret;
 	if ((bytes == 0 && !is_divided) ||
 	    (chunk->offset <= bytes && chunk->size <= bytes - chunk->offset))
@@ -586,6 +586,8 @@ int64_t dw_kept_blocks_read(const struct kept_blocks *kept, size_t index, void *
 {
 	const struct kept_block *block = &kept->list[index];
 
-	return block->image->ops->read_block(block->image->user, block->block, buffer,
-					     size, offset, err);
+	int64_t got = block->image->ops->read_block(block->image->user, block->block,
+						    buffer, size, offset, err);
+
+	return got < 0 ? dw_explain(err, (int)got, "'%s'", block->image->name) : got;
 }

@@ -23,9 +23,10 @@ int dw_source_chunk_get(const struct source_image *image, uint64_t number,
 {
 	int ret = image->ops->chunk(image->user, number, chunk_out, err);
 
-	if (ret < 0 || chunk_out->block == DW_NONE ||
-	    chunk_out->block < image->block_count)
-		return ret;
+	if (ret < 0)
+		return dw_explain(err, ret, "'%s'", image->name);
+	if (chunk_out->block == DW_NONE || chunk_out->block < image->block_count)
+		return 0;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
 		       "'%s': a chunk is in block %" PRIu32 " of %" PRIu32, image->name,
 		       chunk_out->block, image->block_count);
@@ -133,7 +134,7 @@ static int count_marked(const struct build_run *run, const struct source_image *
 
 		if ((places[i].number != DW_NONE) != needed)
 			continue;
-		if ((ret = image->ops->stored_bytes(image->user, i, &bytes, err)) < 0)
+		if ((ret = dw_source_stored_bytes(image, i, &bytes, err)) < 0)
 			return ret;
 		dw_source_block_count(run, image, i,
 				      needed ? DWARFS_COUNT_BLOCKS_REWRITTEN
@@ -262,7 +263,7 @@ static int mark_sparse_blocks(const struct build_run *run,
 		const struct needed_range *first = &needed->list[at];
 		const struct source_image *image = run->assembly->images[first->image];
 		uint64_t used = count_needed(needed, at, &at), bytes;
-		int ret = image->ops->block_bytes(image->user, first->block, &bytes, err);
+		int ret = dw_source_block_bytes(image, first->block, &bytes, err);
 
 		if (ret < 0)
 			return ret;
@@ -381,7 +382,7 @@ static int count_moved(const struct build_run *run, const struct source_image *i
 
 		if (!places[i].was_needed || places[i].number != DW_NONE)
 			continue;
-		if ((ret = image->ops->stored_bytes(image->user, i, &bytes, err)) < 0)
+		if ((ret = dw_source_stored_bytes(image, i, &bytes, err)) < 0)
 			return ret;
 		dw_source_block_count(run, image, i, DWARFS_COUNT_BLOCKS_REWRITTEN,
 				      bytes);

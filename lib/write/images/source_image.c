@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/images/source_image: free a source image.
+ * write/images/source_image: sizes of blocks of a source image; free one.
  */
 #include "write/images/source_image.h"
+
+int dw_source_block_bytes(const struct source_image *image, uint32_t block,
+			  uint64_t *bytes_out, dwarfs_error **err)
+{
+	int ret = image->ops->block_bytes(image->user, block, bytes_out, err);
+
+	return ret < 0 ? dw_explain(err, ret, "'%s'", image->name) : 0;
+}
+
+int dw_source_stored_bytes(const struct source_image *image, uint32_t block,
+			   uint64_t *bytes_out, dwarfs_error **err)
+{
+	int ret = image->ops->stored_bytes(image->user, block, bytes_out, err);
+
+	return ret < 0 ? dw_explain(err, ret, "'%s'", image->name) : 0;
+}
 
 void dw_stored_section_free(struct stored_section *section)
 {

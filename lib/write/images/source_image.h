@@ -180,6 +180,12 @@ static inline void dw_cleanup_source_image(struct source_image **image)
 
 void dw_stored_section_free(struct stored_section *section);
 
+/* The size of a block, and its size as stored. Errors name the image. */
+int dw_source_block_bytes(const struct source_image *image, uint32_t block,
+			  uint64_t *bytes_out, dwarfs_error **err);
+int dw_source_stored_bytes(const struct source_image *image, uint32_t block,
+			   uint64_t *bytes_out, dwarfs_error **err);
+
 /* A file with contents in an image. Files of one image with the same first chunk have the
  * same contents. */
 struct image_file {

@@ -195,9 +195,9 @@ class Append(Images):
         data[64 + 5000] ^= 1
         damaged = self.write("damaged", data)
         for words in ([], ["--repack"], ["--repack", "--file-hash=none", "--order=none"],
-                      ["--repack", "--dry-run"]):
+                      ["--repack", "--dry-run"], ["--max-unused=0"]):
             with self.subTest(words=words):
-                self.refuse([damaged, new], *words, says="section 0 (BLOCK)")
+                self.refuse([damaged, new], *words, says=f"'{damaged}': section 0 (BLOCK)")
 
     def test_a_damaged_image_is_not_replaced(self):
         image = self.make("old", [self.directory("a", **{f"file{number}": NOISE[number * 9000:][:9000]

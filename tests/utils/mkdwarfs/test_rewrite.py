@@ -468,7 +468,8 @@ class Damaged(rewritten.Case):
                                               if name not in others})
 
     def test_the_block_size_of_damaged_blocks_stays(self):
-        self.make("new", [self.damaged], "--no-check", "--change-block-size", "-S14", code=1)
+        self.make("new", [self.damaged], "--no-check", "--change-block-size", "-S14", code=1,
+                  says=[f"'{self.damaged}': section"])
         self.assertFalse(os.path.exists(self.path("new")))
 
 
