@@ -36,6 +36,11 @@
 #define DW_INDEX_OFFSET_BITS 48
 #define DW_INDEX_OFFSET_MASK ((UINT64_C(1) << DW_INDEX_OFFSET_BITS) - 1)
 
+/* Readers refuse metadata that has more bytes than this, and more than this many times its
+ * stored size. */
+#define DW_METADATA_LIMIT (UINT64_C(16) << 20)
+#define DW_METADATA_RATIO 256
+
 struct section_header {
 	uint32_t minor;
 	uint32_t type;

@@ -30,10 +30,6 @@
 #include "read/opening.h"
 #include "read/salvage/salvage.h"
 
-/* Maximum size of decompressed metadata: this, or 256 times its stored size if more. */
-#define MIN_METADATA_LIMIT (UINT64_C(16) << 20)
-#define MAX_METADATA_RATIO 256
-
 struct dwarfs_image_options {
 	uint64_t offset, bytes;
 	bool is_lazy, trusts_blocks, is_mapped;
@@ -192,9 +188,9 @@ static uint64_t metadata_limit(const dwarfs_image *image, uint32_t section)
 {
 	uint64_t stored = image->sections[section].room, limit;
 
-	if (!dw_mul(stored, (uint64_t)MAX_METADATA_RATIO, &limit))
+	if (!dw_mul(stored, (uint64_t)DW_METADATA_RATIO, &limit))
 		return UINT64_MAX;
-	return limit < MIN_METADATA_LIMIT ? MIN_METADATA_LIMIT : limit;
+	return limit < DW_METADATA_LIMIT ? DW_METADATA_LIMIT : limit;
 }
 
 /* Whether metadata can be used in place: not compressed, and with DW_FROZEN_PADDING
@@ -246,7 +242,7 @@ static int load_view(dwarfs_image *image, dwarfs_error **err)
 
 	if (image->schema == DW_SECTION_LOST || image->metadata == DW_SECTION_LOST)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the metadata is lost");
-	if ((ret = dw_load_section(image, image->schema, MIN_METADATA_LIMIT, 0, &schema,
+	if ((ret = dw_load_section(image, image->schema, DW_METADATA_LIMIT, 0, &schema,
 				   &schema_size, err)) < 0 ||
 	    (ret = load_metadata(image, &metadata, err)) < 0)
 		return ret;

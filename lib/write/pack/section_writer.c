@@ -138,6 +138,13 @@ static int seal_and_write(struct section_writer *sections, uint32_t type,
 	return write_section(sections, &header, data, err);
 }
 
+/* Whether readers accept that a section has this many bytes. */
+static bool is_readable(uint32_t type, uint64_t bytes, uint64_t stored)
+{
+	return type != DWARFS_SECTION_METADATA || bytes <= DW_METADATA_LIMIT ||
+	       bytes / DW_METADATA_RATIO < stored;
+}
+
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct codec_spec *spec, struct span data,
 			   uint64_t *stored_out, dwarfs_error **err)
@@ -150,6 +157,8 @@ int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 	if ((ret = dw_codec_new(spec, data.size, &codec, err)) < 0 ||
 	    (ret = dw_codec_pack(codec, data, &packed, &compression, err)) < 0)
 		return ret;
+	if (!is_readable(type, data.size, packed.size))
+		compression = CODEC_NONE;
 	if (compression != CODEC_NONE)
 		data = dw_buffer_span(&packed);
 	if (stored_out)

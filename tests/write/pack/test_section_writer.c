@@ -100,11 +100,59 @@ static void hashes_are_of_header_and_data(void **state)
 	assert_memory_not_equal(one.sha512_256, three.sha512_256, 32);
 }
 
+static int keep_header(const void *data, size_t bytes, dwarfs_error **err, void *user)
+{
+	struct written *written = user;
+
+	if (bytes == DW_HEADER_BYTES && written->size == 0) {
+		memcpy(written->bytes, data, bytes);
+		written->size = bytes;
+	}
+	return 0;
+}
+
+static uint32_t codec_of_zeros(uint32_t type, uint64_t bytes)
+{
+	struct written written = { .size = 0 };
+	struct build_run run = { 0 };
+	struct section_writer sections = { .run = &run };
+	struct codec_spec codec;
+	struct section_header header;
+	auto_free uint8_t *zeros = dw_calloc((size_t)bytes, 1);
+
+	assert_non_null(zeros);
+	assert_int_equal(dw_codec_parse("zstd:level=1", &codec, NULL), 0);
+	dw_progress_start(&run.progress, NULL);
+	assert_int_equal(dwarfs_sink_new(keep_header, NULL, &written, &run.output, NULL),
+			 0);
+	assert_int_equal(dw_section_writer_pack(&sections, type, &codec,
+						(struct span){ zeros, (size_t)bytes },
+						NULL, NULL),
+			 0);
+	dwarfs_sink_free(run.output);
+	dw_section_writer_free(&sections);
+	assert_true(dw_section_header_parse(written.bytes, &header));
+	return header.compression;
+}
+
+static void metadata_that_readers_would_refuse_is_not_compressed(void **state)
+{
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	assert_int_equal(codec_of_zeros(DWARFS_SECTION_METADATA, DW_METADATA_LIMIT),
+			 CODEC_ZSTD);
+	assert_int_equal(codec_of_zeros(DWARFS_SECTION_METADATA, DW_METADATA_LIMIT + 1),
+			 CODEC_NONE);
+	assert_int_equal(codec_of_zeros(DWARFS_SECTION_XATTRS, DW_METADATA_LIMIT + 1),
+			 CODEC_ZSTD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sections_are_numbered_and_listed),
 		cmocka_unit_test(hashes_are_of_header_and_data),
+		cmocka_unit_test(metadata_that_readers_would_refuse_is_not_compressed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
