@@ -68,6 +68,14 @@ uint32_t dw_assembly_block_bits(const struct assembly *assembly)
 	return bits;
 }
 
+bool dw_assembly_changes_block_size(const struct assembly *assembly)
+{
+	for (size_t i = 0; assembly && i < assembly->image_count; i++)
+		if (assembly->images[i]->changes_block_size)
+			return true;
+	return false;
+}
+
 const struct image_file *dw_image_file_of(const struct build_run *run,
 					  const struct tree_inode *inode)
 {

@@ -136,6 +136,9 @@ int dw_assembly_check_holes(const struct assembly *assembly,
 /* log2 of the largest block of the images whose blocks are kept; 0: none. */
 uint32_t dw_assembly_block_bits(const struct assembly *assembly);
 
+/* Whether the blocks of an image get another size. */
+bool dw_assembly_changes_block_size(const struct assembly *assembly);
+
 /* The file of an image that an inode of a run has its contents from, or NULL. */
 const struct image_file *dw_image_file_of(const struct build_run *run,
 					  const struct tree_inode *inode);

@@ -158,6 +158,9 @@ static void apply_level(dwarfs_builder *builder)
 	options->least_block_bits = dw_assembly_block_bits(builder->assembly);
 	if (options->block_bits < options->least_block_bits)
 		options->block_bits = options->least_block_bits;
+	/* The places of the new blocks are planned before the budget. */
+	if (dw_assembly_changes_block_size(builder->assembly))
+		options->least_block_bits = options->block_bits;
 	for (int use = 0; use < DW_CODEC_USES; use++)
 		if (!options->codec_was_set[use])
 			options->codecs[use] = dw_level_codec(builder->level, use);

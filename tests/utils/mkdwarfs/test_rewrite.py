@@ -137,6 +137,20 @@ class Given(rewritten.Case):
             size = int(would[1]) if would else os.path.getsize(output)
             self.assertIn(f", ratio {before['original_filesystem_size'] / size:.2f},", result.err)
 
+    def test_another_block_size_within_a_memory_limit(self):
+        image = tap.data("images", "v0.15.3", "categorize.dwarfs")
+        absent.need_for_image(image)
+        for limit in ("60m", "76m", "80m", "100m", "300m"):
+            with self.subTest(limit=limit):
+                made = run("MKDWARFS", "-i", image, "-o", self.path("new"), "-f", *rewritten.QUIET,
+                           "--change-block-size", "-S24", "-l7", "-L", limit)
+                if made.code != 0:
+                    self.expect(made, 1, "is too low for this input: at least")
+                    continue
+                self.intact(self.path("new"))
+                self.assertEqual(self.info(self.path("new"))["block_size"], 1 << 24)
+        self.assertEqual(made.code, 0)
+
     def test_the_history_can_be_left_out(self):
         path = tap.data("images", "v0.15.3", "recompressed.dwarfs")
         for mode in ([], ["--recompress=none"], ["--rebuild-metadata"]):
