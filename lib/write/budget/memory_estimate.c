@@ -18,9 +18,11 @@
 
 #define MIB UINT64_C(0x100000)
 
-/* The base is rounded up to this step; some memory is first used while starting. */
+/* The base is rounded up to steps, as it differs a little from run to run. That of a small program
+ * is always the least one. */
+#define BASE_LEAST (9 * MIB)
 #define BASE_STEP  (4 * MIB)
-#define BASE_SLACK (1 * MIB)
+#define BASE_SLACK (1 * MIB) /* memory that is first used while starting */
 
 /* Code, stacks and directory listings. */
 #define FIXED_BYTES (6 * MIB)
@@ -48,7 +50,8 @@ uint64_t dw_estimate_base(void)
 {
 	uint64_t bytes = dw_os_resident_bytes() + BASE_SLACK;
 
-	return (bytes + BASE_STEP - 1) / BASE_STEP * BASE_STEP;
+	return bytes <= BASE_LEAST ? BASE_LEAST
+				   : (bytes + BASE_STEP - 1) / BASE_STEP * BASE_STEP;
 }
 
 struct memory_bound dw_memory_bound(const struct build_options *options,
