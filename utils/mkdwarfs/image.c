@@ -440,7 +440,8 @@ static int check_image(const dwarfs_image *image, const struct settings *setting
 	case DWARFS_ERR_CANCELLED:
 		return tool_error("interrupted: no image was made");
 	default:
-		return tool_fail(err, "input filesystem is corrupt");
+		return tool_fail(err, "'%s': input filesystem is corrupt",
+				 settings->inputs.items[0]);
 	}
 }
 

@@ -457,7 +457,8 @@ class Damaged(rewritten.Case):
         for mode in ("--recompress", "--recompress=none", "--rebuild-metadata",
                      "--change-block-size"):
             words = ["-S16"] if mode == "--change-block-size" else []
-            self.refuse([self.damaged], mode, *words, says="input filesystem is corrupt")
+            self.refuse([self.damaged], mode, *words,
+                        says=f"'{self.damaged}': input filesystem is corrupt")
 
     def test_copied_without_a_check(self):
         for words in (["--recompress"], ["--recompress=none"], ["--recompress=metadata"],
