@@ -5,7 +5,6 @@ import hashlib
 import io
 import os
 import subprocess
-import sys
 import tarfile
 
 import absent

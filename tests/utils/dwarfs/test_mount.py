@@ -20,7 +20,7 @@ import absent
 import dated
 import mount
 import tap
-from scratch import NOBODY, pack, place, read, scratch, write
+from scratch import pack, place, read, scratch, write
 
 suite = tap.Suite()
 try:

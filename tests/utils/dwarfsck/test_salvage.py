@@ -5,7 +5,6 @@ import filecmp
 import glob
 import os
 import random
-import subprocess
 
 import cli
 from cli import IS_NATIVE, run

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import tarfile
 import time
-import unittest
 
 os.environ["LC_ALL"] = "C"
 

@@ -25,8 +25,7 @@ os.environ["LC_ALL"] = "C"
 import absent  # noqa: E402
 import cli  # noqa: E402
 from cli import IS_NATIVE, run  # noqa: E402
-import archives  # noqa: E402
-from archives import (END, IS_ROOT, NANO, TIME, Archives, base256, directory, entry,  # noqa: E402
+from archives import (END, IS_ROOT, NANO, TIME, Archives, directory, entry,  # noqa: E402
                       everything, header, link, pax, symlink, tar)
 import tap  # noqa: E402
 import walker  # noqa: E402

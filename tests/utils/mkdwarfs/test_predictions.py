@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import unittest
 
 import cli
 from cli import run
