@@ -334,6 +334,18 @@ uint64_t dw_block_sample_forecast(const struct block_sample *sample,
 	return forecast_codec_bytes * sample->usual_bytes / sample->forecast_bytes;
 }
 
+/*
+ * Whether there may be samples or pixels. Those of several kinds, beside data that is compressed
+ * already, show half of what lzma gains, as it adapts to each range of the block: sounds and sprites
+ * of a game are 20 % smaller than by zstd, and the sample by 10 %. Of data that repeats more than
+ * such data do, zstd finds the repeats.
+ */
+static bool has_distance(const struct block_sample *sample)
+{
+	return sample->fast_bytes > sample->bytes.size / 4 &&
+	       dw_similar_distance(sample->bytes) != 0;
+}
+
 /* The codec and the pieces are not kept: most blocks need none. */
 int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 			       bool *repeats_out, dwarfs_error **err)
@@ -356,6 +368,7 @@ int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 	if (numeric >= less_by_lzma(usual)) {
 		ret = has_numeric_pieces(sample, dw_buffer_span(&pieces), &codec,
 					 numeric_out, err);
+		*numeric_out = *numeric_out || has_distance(sample);
 		*repeats_out = *numeric_out;
 	} else {
 		/* Runs are then no longer than DW_MAX_REPEAT, which does not find fewer repeats. */

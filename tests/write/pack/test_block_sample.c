@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "codec/encode/encode.h"
 #include "support/borders.h"
 #include "write/pack/block_sample.h"
@@ -251,6 +252,31 @@ static void tables_are_found(void **state)
 	assert_true(is_doubtful(BLOCK));
 }
 
+/* Samples of 16 bits. */
+static void fill_with_sound(uint8_t *out, size_t size)
+{
+	uint32_t random = 3, value = 0;
+
+	for (size_t at = 0; at + 2 <= size; at += 2) {
+		value += next_random(&random) % 1024 - 512;
+		dw_store16(out + at, (uint16_t)value);
+	}
+}
+
+/* Beside other data a distance is enough for an attempt. */
+static void sound_beside_noise_is_tried(void **state)
+{
+	if (!dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	fill_with_sound(data, BLOCK);
+	assert_true(is_numeric(BLOCK));
+	assert_false(is_doubtful(BLOCK));
+	fill_with_noise(data, BLOCK / 2);
+	assert_true(is_doubtful(BLOCK));
+	fill_with_noise(data, BLOCK / 8 * 7);
+	assert_false(is_numeric(BLOCK));
+}
+
 static void other_data_are_no_numbers(void **state)
 {
 	if (!dw_codec_can_pack(CODEC_LZMA))
@@ -374,6 +400,7 @@ int main(void)
 		cmocka_unit_test(repeats_may_be_anywhere),
 		cmocka_unit_test(numbers_are_found),
 		cmocka_unit_test(tables_are_found),
+		cmocka_unit_test(sound_beside_noise_is_tried),
 		cmocka_unit_test(other_data_are_no_numbers),
 		cmocka_unit_test(the_whole_block_confirms_it),
 		cmocka_unit_test(sizes_are_compared_in_proportion),
