@@ -366,7 +366,7 @@ static void fill_with_pixels(uint8_t *data, size_t size)
 	uint32_t random = 11;
 
 	for (size_t i = 0; i < size; i++) {
-		int change = (int)(next_random(&random) >> 8) % 13 - 6;
+		int change = (int)(next_random(&random) >> 8) % 3 - 1;
 
 		data[i] = (uint8_t)((i < 3 ? 80 * i : data[i - 3]) + (size_t)change);
 	}
@@ -485,7 +485,7 @@ static void ranges_of_a_block_are_adapted_to(void **state)
 /* Ranges after the first ones are like these. */
 static void many_ranges_are_adapted_to(void **state)
 {
-	enum { RANGE = 5 << 18, COUNT = 20 };
+	enum { RANGE = 1 << 20, COUNT = 18 };
 	auto_free uint8_t *data = dw_calloc(COUNT, RANGE);
 	auto_buffer struct buffer out = { 0 };
 	const struct span in = { data, COUNT * RANGE };
@@ -524,7 +524,7 @@ static void fill_with_floats(uint8_t *data, size_t size)
 /* With a filter for machine code a Block has contexts, too. */
 static void contexts_go_with_a_filter(void **state)
 {
-	enum { RANGE = 5 << 18, FLOATS = 3 * RANGE };
+	enum { RANGE = 1 << 20, FLOATS = 3 * RANGE };
 	auto_free uint8_t *data = dw_calloc(1, 2 * RANGE + FLOATS);
 	auto_buffer struct buffer out = { 0 };
 	const struct span in = { data, 2 * RANGE + FLOATS };
