@@ -685,7 +685,9 @@ module Dwarfs
       raise ArgumentError, "negative length or offset" if length < 0 || offset < 0
       length = [length, [@size - offset, 0].max].min
       data = length > 0 ? Native.dwarfs_script_read(native, offset, length) : "".b
-      buffer ? buffer.replace(data.force_encoding(buffer.encoding)) : data
+      return data unless buffer
+      raise TypeError, "no implicit conversion into String" unless buffer.respond_to?(:to_str)
+      buffer.to_str.replace(data.force_encoding(buffer.to_str.encoding))
     end
 
     # As IO#read: all the rest without a length, nil at the end with one, and then the encoding of

@@ -289,7 +289,7 @@ static la_int64_t on_skip(struct archive *archive, void *user, la_int64_t reques
 	const uint64_t left = feed->bytes - feed->at;
 
 	(void)archive;
-	if (!feed->can_seek || request <= 0)
+	if (!feed->can_seek || feed->check || request <= 0)
 		return 0;
 	if ((uint64_t)request > left)
 		request = (la_int64_t)left;

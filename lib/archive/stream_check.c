@@ -23,7 +23,8 @@
 
 #define ROOM ((size_t)64 << 10)
 
-/* Consume some of the bytes: how many, 0 if no member begins with them, or an error. */
+/* Consume some of the bytes: how many, or an error. 0 only if that made output, or the members
+ * are over. */
 typedef int64_t step_fn(struct stream_check *check, const uint8_t *data, size_t size,
 			dwarfs_error **err);
 
@@ -38,6 +39,7 @@ struct stream_check {
 #endif
 #if HAVE_LZ4
 	LZ4F_dctx *lz4;
+	uint64_t lz4_bytes; /* of the member so far */
 #endif
 	uint8_t room[ROOM]; /* what was decompressed, unused */
 };
@@ -47,6 +49,14 @@ static int64_t fail_damaged(const struct stream_check *check, const char *why,
 {
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "%s decompression failed: %s",
 		       check->name, why);
+}
+
+/* No member begins here: what follows the last one is ignored. */
+static int64_t end_members(struct stream_check *check)
+{
+	check->is_over = true;
+	check->is_in_member = check->is_cut = false;
+	return 0;
 }
 
 /* -- gzip ---------------------------------------------------------------------------- */
@@ -84,7 +94,7 @@ static int64_t step_gzip(struct stream_check *check, const uint8_t *data, size_t
 		return dw_fail_nomem(err);
 	if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) {
 		if (stream->total_in <= GZIP_MAGIC)
-			return 0;
+			return end_members(check);
 		return fail_damaged(check, stream->msg ? stream->msg : "invalid data",
 				    err);
 	}
@@ -108,24 +118,30 @@ static int begin_gzip(struct stream_check *check, dwarfs_error **err)
 /* -- lz4 ----------------------------------------------------------------------------- */
 
 #if HAVE_LZ4
+#define LZ4_LEAST_HEADER 7 /* bytes, before which it is not known whether it is one */
+
 static int64_t step_lz4(struct stream_check *check, const uint8_t *data, size_t size,
 			dwarfs_error **err)
 {
 	size_t room = ROOM;
-	const size_t got =
-		LZ4F_decompress(check->lz4, check->room, &room, data, &size, NULL);
+	size_t got;
+
+	if (!check->is_in_member)
+		check->lz4_bytes = 0;
+	got = LZ4F_decompress(check->lz4, check->room, &room, data, &size, NULL);
 
 	if (LZ4F_isError(got)) {
 		const char *why = LZ4F_getErrorName(got);
 
 		if (strcmp(why, "ERROR_frameType_unknown") == 0)
-			return 0;
+			return end_members(check);
 		if (strcmp(why, "ERROR_allocation_failed") == 0)
 			return dw_fail_nomem(err);
 		return fail_damaged(check, why, err);
 	}
+	check->lz4_bytes += size;
 	check->is_in_member = got != 0;
-	check->is_cut = check->is_in_member;
+	check->is_cut = check->is_in_member && check->lz4_bytes >= LZ4_LEAST_HEADER;
 	return (int64_t)size;
 }
 
@@ -190,8 +206,6 @@ int dw_stream_check_bytes(struct stream_check *check, const uint8_t *data, size_
 
 		if (used < 0)
 			return (int)used;
-		if (used == 0 && !check->is_in_member)
-			check->is_over = true;
 		data += used;
 		size -= (size_t)used;
 	}

@@ -3,8 +3,10 @@
  * archive/stream_check: verify the checksums of a compressed stream that libarchive
  * reads, but does not verify.
  *
- * libarchive (3.6.2) ignores those of gzip, and those of lz4 at the end of a stream,
- * which it does not read. The stored bytes are decompressed here once more.
+ * libarchive (3.6.2) ignores those of gzip, and of no stream reads what follows the end of
+ * the archive in it: for lz4 this is where the checksum is. The stored bytes are decompressed
+ * here once more. Those of xz and zstd, which take longer, are verified by libarchive
+ * unless more than some 10 KiB of padding are before the end.
  */
 #ifndef DW_ARCHIVE_STREAM_CHECK_H
 #define DW_ARCHIVE_STREAM_CHECK_H

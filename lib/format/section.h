@@ -36,8 +36,8 @@
 #define DW_INDEX_OFFSET_BITS 48
 #define DW_INDEX_OFFSET_MASK ((UINT64_C(1) << DW_INDEX_OFFSET_BITS) - 1)
 
-/* Readers refuse metadata that has more bytes than this, and more than this many times its
- * stored size. */
+/* Readers refuse metadata and extended attributes that have more bytes than this, and more than
+ * this many times their stored size. */
 #define DW_METADATA_LIMIT (UINT64_C(16) << 20)
 #define DW_METADATA_RATIO 256
 

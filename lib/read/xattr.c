@@ -11,8 +11,6 @@
 #include "read/image.h"
 
 /* Maximum size of the section: as for other metadata, plus this for each inode. */
-#define MIN_LIMIT (UINT64_C(16) << 20)
-#define MAX_RATIO 256
 #define PER_INODE 64
 
 int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err)
@@ -37,10 +35,10 @@ static uint64_t limit_of(const struct dwarfs_image *image)
 {
 	uint64_t stored = image->sections[image->xattr_section].room, limit;
 
-	if (!dw_mul(stored, (uint64_t)MAX_RATIO, &limit))
+	if (!dw_mul(stored, (uint64_t)DW_METADATA_RATIO, &limit))
 		return UINT64_MAX;
-	if (limit < MIN_LIMIT)
-		limit = MIN_LIMIT;
+	if (limit < DW_METADATA_LIMIT)
+		limit = DW_METADATA_LIMIT;
 	return limit + (uint64_t)image->view->inode_count * PER_INODE;
 }
 

@@ -141,8 +141,8 @@ static int seal_and_write(struct section_writer *sections, uint32_t type,
 /* Whether readers accept that a section has this many bytes. */
 static bool is_readable(uint32_t type, uint64_t bytes, uint64_t stored)
 {
-	return type != DWARFS_SECTION_METADATA || bytes <= DW_METADATA_LIMIT ||
-	       bytes / DW_METADATA_RATIO < stored;
+	return (type != DWARFS_SECTION_METADATA && type != DWARFS_SECTION_XATTRS) ||
+	       bytes <= DW_METADATA_LIMIT || bytes / DW_METADATA_RATIO < stored;
 }
 
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,

@@ -30,6 +30,7 @@ from archives import (END, IS_ROOT, NANO, TIME, Archives, directory, entry,  # n
 import tap  # noqa: E402
 import walker  # noqa: E402
 
+READ_BYTES = 256 << 10  # FEED_BYTES of lib/archive/feed.h
 SAMPLES = "/usr/lib/python3.11/test"  # Debian: libpython3.11-testsuite
 ODD_NAMES = [b"with space", b" leading", b"new\nline", b"tab\there", b"back\\slash", b"star*?[a]",
              b"-dash", b"\xff\xfe no utf-8", b"latin1 \xe9", b"\x01\x02\x7f", b"n" * 255,
@@ -109,6 +110,20 @@ class Formats(Archives):
                     self.put(whole + tail, pipe=pipe)
                     self.assertEqual(self.contents("a"), data[512:300512])
 
+    def test_bytes_after_gzip_at_the_end_of_a_read(self):
+        """Whether they are a member shows in the next bytes that are read."""
+        absent.need("zlib")
+        data = tar([entry("a", os.urandom(500000))])
+        packed = gzip.compress(data, 0)
+        for before in (1, 2):
+            extra = -(len(packed) + 2 + before) % READ_BYTES
+            whole = (packed[:3] + b"\x04" + packed[4:10] + extra.to_bytes(2, "little") + bytes(extra) +
+                     packed[10:])
+            self.assertEqual((len(whole) + before) % READ_BYTES, 0)
+            for tail in (bytes(512), b"\x1f" + bytes(511)):
+                self.put(whole + tail)
+                self.assertEqual(self.contents("a"), data[512:500512])
+
     def test_checksums_of_lz4(self):
         """libarchive does not read to the end of the stream."""
         absent.need("lz4")
@@ -119,8 +134,26 @@ class Formats(Archives):
         self.changed(bytes(other), "contents")
         self.changed(packed[:-4] + bytes(4), "checksum")
         self.changed(packed[:-4], "truncated")
-        for tail in (b"", bytes(10000), b"garbage" * 2000, packed):
+        for tail in (b"", *(bytes(n) for n in range(1, 9)), bytes(10000), b"garbage" * 2000, packed):
             self.put(packed + tail)
+            self.assertEqual(self.contents("a"), data[512:300512])
+
+    def test_frames_of_lz4_that_are_skipped(self):
+        """libarchive seeks over them, where it can."""
+        absent.need("lz4")
+        data = tar([entry("a", os.urandom(300000))])
+        first, second = (self.program("lz4", "-c", input=part)
+                         for part in (data[:150000], data[150000:]))
+        for size in (0, 1000, 300000, 2000000):
+            skipped = b"\x50\x2a\x4d\x18" + size.to_bytes(4, "little") + bytes(size)
+            for pipe in (False, True):
+                self.put(first + skipped + second, pipe=pipe)
+                self.assertEqual(self.contents("a"), data[512:300512])
+            self.changed(first + skipped + second[:-4] + bytes(4), "checksum")
+        for before in (1, 3, 6):
+            size = -(len(first) + len(second) + 8 + before) % READ_BYTES
+            skipped = b"\x50\x2a\x4d\x18" + size.to_bytes(4, "little") + bytes(size)
+            self.put(first + skipped + second + bytes(512))
             self.assertEqual(self.contents("a"), data[512:300512])
 
     def test_filters_by_other_programs(self):

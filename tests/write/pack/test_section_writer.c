@@ -144,6 +144,8 @@ static void metadata_that_readers_would_refuse_is_not_compressed(void **state)
 	assert_int_equal(codec_of_zeros(DWARFS_SECTION_METADATA, DW_METADATA_LIMIT + 1),
 			 CODEC_NONE);
 	assert_int_equal(codec_of_zeros(DWARFS_SECTION_XATTRS, DW_METADATA_LIMIT + 1),
+			 CODEC_NONE);
+	assert_int_equal(codec_of_zeros(DWARFS_SECTION_BLOCK, DW_METADATA_LIMIT + 1),
 			 CODEC_ZSTD);
 }
 

@@ -203,13 +203,16 @@ static struct span bytes_of(struct span block, const struct parts *parts, size_t
 	return (struct span){ block.data + from, parts->list[number].upto - from };
 }
 
-/* After enough attempts, use the choice for a part before this one that agrees with it. */
+/* After enough attempts, use the choice for a part before this one that agrees with it. Mixed parts
+ * have nothing in common. */
 static bool choose_like_another(struct span block, const struct parts *parts,
 				size_t number, struct lzma_choices *choices)
 {
 	const uint64_t size = bytes_of(block, parts, number).size;
 
-	for (size_t i = 0; number >= MAX_ATTEMPTS && i < number; i++) {
+	if (number < MAX_ATTEMPTS || parts->list[number].hint.is_mixed)
+		return false;
+	for (size_t i = 0; i < number; i++) {
 		if (!agree(parts->list[i].hint, parts->list[number].hint))
 			continue;
 		choices[number] = choices[i];
