@@ -362,14 +362,9 @@ static int run_mount(struct fuse_args *args, struct command *command)
  */
 static int fill_standard_descriptors(void)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
-		return 1;
-	close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			return errno;
 	return 0;
 }
 
@@ -377,12 +372,12 @@ int main(int argc, char **argv)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	struct command command = { 0 };
-	int code = 0;
+	int code = 0, failure = fill_standard_descriptors();
 
-	if (fill_standard_descriptors() != 0)
-		return 1;
 	keep_little();
 	tool_start("dwarfs");
+	if (failure)
+		return tool_error("/dev/null: %s", strerror(failure));
 	if (argc <= 1) {
 		print_mount_usage();
 		tool_finish(0);

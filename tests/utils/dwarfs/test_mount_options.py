@@ -614,6 +614,19 @@ with suite.case("a mount point that the system refuses"):
     done = run(image, path, preexec_fn=become_somebody, program=tap.tool_for_anybody("DWARFS"))
     assert done.returncode == 4 and not os.path.ismount(path), done
 
+with suite.case("without a /dev/null that can be opened"):
+    need_root()
+    null = place("null")
+    with open(null, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+    for redirected, code in (("", 0), ("0<&-", 1)):
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", "mount --bind \"$1\" /dev/null && "
+                               f"exec setpriv --reuid 54321 --clear-groups \"$2\" --help {redirected}",
+                               "sh", null, tap.tool_for_anybody("DWARFS")],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == code, done
+        assert code == 0 or "/dev/null: Permission denied" in done.stderr, done
+
 with suite.case("as mount(8) calls it"):
     if os.environ.get("DWARFS_EMULATOR"):
         raise tap.Skip("the emulator starts the program by another name")
