@@ -44,9 +44,8 @@ static void expect_selected(const double scores[CANDIDATE_KINDS], double kept,
 
 static void small_streams_have_more_trials(void **state)
 {
-	static const double scores[CANDIDATE_KINDS] = {
-		100, 104, 106, 103.9, 101.5, 105.5
-	};
+	static const double scores[CANDIDATE_KINDS] = { 100,   104.5, 106,
+							103.5, 101.5, 105.5 };
 
 	(void)state;
 	expect_selected(scores, SMALL, 0, "0134");
