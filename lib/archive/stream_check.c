@@ -32,14 +32,15 @@ struct stream_check {
 	step_fn *step;
 	const char *name;
 	bool is_in_member;
-	bool is_cut; /* if no more bytes follow */
 	bool is_over;
+	uint64_t member_bytes; /* of the member so far */
+	uint64_t
+		least_bytes; /* of a member; with fewer it is not known whether it is one */
 #if HAVE_ZLIB
 	z_stream inflate;
 #endif
 #if HAVE_LZ4
 	LZ4F_dctx *lz4;
-	uint64_t lz4_bytes; /* of the member so far */
 #endif
 	uint8_t room[ROOM]; /* what was decompressed, unused */
 };
@@ -55,7 +56,7 @@ static int64_t fail_damaged(const struct stream_check *check, const char *why,
 static int64_t end_members(struct stream_check *check)
 {
 	check->is_over = true;
-	check->is_in_member = check->is_cut = false;
+	check->is_in_member = false;
 	return 0;
 }
 
@@ -63,7 +64,7 @@ static int64_t end_members(struct stream_check *check)
 
 #if HAVE_ZLIB
 #define GZIP_WINDOW (MAX_WBITS + 16)
-#define GZIP_MAGIC  2 /* bytes */
+#define GZIP_LEAST  2 /* the magic, in bytes */
 
 static void *zlib_alloc(void *user, unsigned count, unsigned bytes)
 {
@@ -81,6 +82,7 @@ static int64_t step_gzip(struct stream_check *check, const uint8_t *data, size_t
 			 dwarfs_error **err)
 {
 	z_stream *stream = &check->inflate;
+	size_t used;
 	int got;
 
 	if (!check->is_in_member && inflateReset(stream) != Z_OK)
@@ -90,17 +92,17 @@ static int64_t step_gzip(struct stream_check *check, const uint8_t *data, size_t
 	stream->next_out = check->room;
 	stream->avail_out = ROOM;
 	got = inflate(stream, Z_NO_FLUSH);
+	used = size - stream->avail_in;
 	if (got == Z_MEM_ERROR)
 		return dw_fail_nomem(err);
 	if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) {
-		if (stream->total_in <= GZIP_MAGIC)
+		if (check->member_bytes + used <= GZIP_LEAST)
 			return end_members(check);
 		return fail_damaged(check, stream->msg ? stream->msg : "invalid data",
 				    err);
 	}
 	check->is_in_member = got != Z_STREAM_END;
-	check->is_cut = check->is_in_member && stream->total_in >= GZIP_MAGIC;
-	return (int64_t)(size - stream->avail_in);
+	return (int64_t)used;
 }
 
 static int begin_gzip(struct stream_check *check, dwarfs_error **err)
@@ -111,6 +113,7 @@ static int begin_gzip(struct stream_check *check, dwarfs_error **err)
 	if (inflateInit2(&check->inflate, GZIP_WINDOW) != Z_OK)
 		return dw_fail_nomem(err);
 	check->step = step_gzip;
+	check->least_bytes = GZIP_LEAST;
 	return 0;
 }
 #endif
@@ -118,17 +121,14 @@ static int begin_gzip(struct stream_check *check, dwarfs_error **err)
 /* -- lz4 ----------------------------------------------------------------------------- */
 
 #if HAVE_LZ4
-#define LZ4_LEAST_HEADER 7 /* bytes, before which it is not known whether it is one */
+#define LZ4_LEAST 7 /* the shortest header of a frame, in bytes */
 
 static int64_t step_lz4(struct stream_check *check, const uint8_t *data, size_t size,
 			dwarfs_error **err)
 {
 	size_t room = ROOM;
-	size_t got;
-
-	if (!check->is_in_member)
-		check->lz4_bytes = 0;
-	got = LZ4F_decompress(check->lz4, check->room, &room, data, &size, NULL);
+	const size_t got =
+		LZ4F_decompress(check->lz4, check->room, &room, data, &size, NULL);
 
 	if (LZ4F_isError(got)) {
 		const char *why = LZ4F_getErrorName(got);
@@ -139,9 +139,7 @@ static int64_t step_lz4(struct stream_check *check, const uint8_t *data, size_t 
 			return dw_fail_nomem(err);
 		return fail_damaged(check, why, err);
 	}
-	check->lz4_bytes += size;
 	check->is_in_member = got != 0;
-	check->is_cut = check->is_in_member && check->lz4_bytes >= LZ4_LEAST_HEADER;
 	return (int64_t)size;
 }
 
@@ -151,6 +149,7 @@ static int begin_lz4(struct stream_check *check, dwarfs_error **err)
 	if (LZ4F_isError(LZ4F_createDecompressionContext(&check->lz4, LZ4F_VERSION)))
 		return dw_fail_nomem(err);
 	check->step = step_lz4;
+	check->least_bytes = LZ4_LEAST;
 	return 0;
 }
 #endif
@@ -202,10 +201,14 @@ int dw_stream_check_bytes(struct stream_check *check, const uint8_t *data, size_
 			  dwarfs_error **err)
 {
 	while (size > 0 && !check->is_over) {
-		const int64_t used = check->step(check, data, size, err);
+		int64_t used;
 
+		if (!check->is_in_member)
+			check->member_bytes = 0;
+		used = check->step(check, data, size, err);
 		if (used < 0)
 			return (int)used;
+		check->member_bytes += (uint64_t)used;
 		data += used;
 		size -= (size_t)used;
 	}
@@ -219,7 +222,7 @@ bool dw_stream_check_is_over(const struct stream_check *check)
 
 int dw_stream_check_end(const struct stream_check *check, dwarfs_error **err)
 {
-	if (check->is_cut && !check->is_over)
+	if (check->is_in_member && check->member_bytes >= check->least_bytes)
 		return (int)fail_damaged(check, "the data is truncated", err);
 	return 0;
 }

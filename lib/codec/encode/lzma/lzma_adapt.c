@@ -101,21 +101,9 @@ static int count_with(const struct lzma_probe *probe, lzma_options_lzma *options
 			     bytes_out, err);
 }
 
-static void set_contexts(lzma_options_lzma *options, struct lzma_contexts contexts)
-{
-	options->lc = contexts.lc;
-	options->lp = contexts.lp;
-	options->pb = contexts.pb;
-}
-
-static bool are_equal(struct lzma_contexts a, struct lzma_contexts b)
-{
-	return a.lc == b.lc && a.lp == b.lp && a.pb == b.pb;
-}
-
 static bool is_usual(struct lzma_contexts contexts)
 {
-	return are_equal(contexts, usual);
+	return dw_lzma_same_contexts(contexts, usual);
 }
 
 static void set_fast_options(lzma_options_lzma *options)
@@ -136,7 +124,7 @@ static int try_contexts(const struct lzma_probe *probe, struct span sample,
 	for (size_t i = 0; i < count; i++) {
 		uint64_t bytes;
 
-		set_contexts(&options, list[i]);
+		dw_lzma_set_contexts(&options, list[i]);
 		ret = count_with(probe, &options, best->distance, sample, best->bytes,
 				 &bytes, err);
 		if (ret < 0)
@@ -213,7 +201,7 @@ static int count_choice(const struct lzma_probe *probe, struct lzma_choice *choi
 
 	set_good_options(&options);
 	options.nice_len = choice->nice_len;
-	set_contexts(&options, choice->contexts);
+	dw_lzma_set_contexts(&options, choice->contexts);
 	choice->bytes = 0;
 	for (size_t i = 0; ret == 0 && i < ranges->count && choice->bytes <= limit; i++) {
 		ret = count_with(probe, &options, choice->distance, ranges->list[i],
@@ -354,7 +342,8 @@ int dw_lzma_prefer_contexts(const struct lzma_probe *probe, struct span sample,
 
 	if (sample.size > FAST_BYTES)
 		sample.size = FAST_BYTES;
-	if (sample.size >= LEAST_BYTES && !are_equal(contexts, own.contexts)) {
+	if (sample.size >= LEAST_BYTES &&
+	    !dw_lzma_same_contexts(contexts, own.contexts)) {
 		ret = try_contexts(probe, sample, &contexts, 1, &other, err);
 		if (ret == 0)
 			ret = try_contexts(probe, sample, &choice->contexts, 1, &own,

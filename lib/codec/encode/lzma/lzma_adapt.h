@@ -34,6 +34,19 @@ struct lzma_contexts {
 	uint8_t lc, lp, pb;
 };
 
+static inline bool dw_lzma_same_contexts(struct lzma_contexts a, struct lzma_contexts b)
+{
+	return a.lc == b.lc && a.lp == b.lp && a.pb == b.pb;
+}
+
+static inline void dw_lzma_set_contexts(lzma_options_lzma *options,
+					struct lzma_contexts contexts)
+{
+	options->lc = contexts.lc;
+	options->lp = contexts.lp;
+	options->pb = contexts.pb;
+}
+
 struct lzma_choice {
 	struct lzma_contexts contexts;
 	unsigned distance; /* of differences; 0: none */

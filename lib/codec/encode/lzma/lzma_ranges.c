@@ -40,6 +40,8 @@ struct hint {
 	bool is_mixed; /* it does not agree with enough others */
 };
 
+static const struct hint mixed = { .is_mixed = true };
+
 struct hints {
 	struct span block;
 	size_t window_bytes;
@@ -138,7 +140,6 @@ struct parts {
  * are divided between these. */
 static void list_parts(const struct hints *hints, struct parts *parts)
 {
-	const struct hint mixed = { .is_mixed = true };
 	size_t end;
 
 	parts->count = 0;
@@ -228,7 +229,6 @@ static int choose_each(struct chooser *chooser, struct span block,
 		       const struct parts *parts, struct lzma_choices *choices,
 		       dwarfs_error **err)
 {
-	const struct hint mixed = { .is_mixed = true };
 	struct lzma_choices all;
 	int ret = choose(chooser, block, mixed, &all, err);
 
@@ -271,9 +271,7 @@ static void add_range(struct lzma_ranges *ranges, size_t upto,
 	struct lzma_range *last = ranges->list + ranges->count - 1;
 
 	if (ranges->count > 0 && last->choice.distance == choice->distance &&
-	    last->choice.contexts.lc == choice->contexts.lc &&
-	    last->choice.contexts.lp == choice->contexts.lp &&
-	    last->choice.contexts.pb == choice->contexts.pb)
+	    dw_lzma_same_contexts(last->choice.contexts, choice->contexts))
 		last->upto = upto;
 	else
 		ranges->list[ranges->count++] = (struct lzma_range){ upto, *choice };

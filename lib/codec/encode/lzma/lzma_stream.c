@@ -41,13 +41,6 @@ static const struct lzma_range *last_range(const struct writer *writer)
 	return writer->plan->ranges + writer->plan->range_count - 1;
 }
 
-static void set_contexts(lzma_options_lzma *options, struct lzma_contexts contexts)
-{
-	options->lc = contexts.lc;
-	options->lp = contexts.lp;
-	options->pb = contexts.pb;
-}
-
 /* Coders of machine code cannot end a chunk early: they keep the contexts. */
 static bool keeps_contexts(const struct writer *writer)
 {
@@ -64,9 +57,9 @@ static void set_filters(struct writer *writer)
 	if (writer->options.dict_size > enough)
 		writer->options.dict_size = enough;
 	writer->options.nice_len = choice->nice_len;
-	set_contexts(&writer->options, choice->contexts);
+	dw_lzma_set_contexts(&writer->options, choice->contexts);
 	if (keeps_contexts(writer) && writer->first->upto < writer->upto)
-		set_contexts(&writer->options, writer->plan->branch_contexts);
+		dw_lzma_set_contexts(&writer->options, writer->plan->branch_contexts);
 	writer->differences = (lzma_options_delta){ .type = LZMA_DELTA_TYPE_BYTE,
 						    .dist = choice->distance };
 	if (choice->distance)
@@ -136,7 +129,7 @@ static int feed_block(struct writer *writer, lzma_ret *coded_out, dwarfs_error *
 			return ret;
 		from = range->upto;
 		range++;
-		set_contexts(&writer->options, range->choice.contexts);
+		dw_lzma_set_contexts(&writer->options, range->choice.contexts);
 		*coded_out = lzma_filters_update(writer->stream, writer->filters);
 		if (*coded_out != LZMA_OK)
 			return 0;
