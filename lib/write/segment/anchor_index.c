@@ -11,7 +11,7 @@
 #define PLACE_BITS 40
 #define PLACE_MASK ((UINT64_C(1) << PLACE_BITS) - 1)
 
-#define MIN_BUCKETS	 256
+#define MIN_BUCKETS	 128
 #define FULL_NUMERATOR	 85 /* percent of the entries in use */
 #define MAX_DROPPED_BITS 12
 
@@ -30,7 +30,7 @@ int dw_anchor_index_new(uint64_t anchors, uint64_t max_bytes,
 			struct anchor_index **index_out, dwarfs_error **err)
 {
 	DW_AUTO(anchor_index) struct anchor_index *index = dw_calloc(1, sizeof(*index));
-	uint64_t wanted = anchors / 5 * 2 + MIN_BUCKETS; /* a load of about 0.6 */
+	uint64_t wanted = anchors / 5 + MIN_BUCKETS; /* a load of about 0.6 */
 
 	if (!index)
 		return dw_fail_nomem(err);
@@ -123,30 +123,36 @@ static void drop_anchors(struct anchor_index *index)
 	}
 }
 
-/* An empty entry, else the newer of those with the same hash, else the oldest: the first
- * and the last position of the same bytes stay known. */
+/* Of INDEX_MOST_EQUAL entries with the same hash, the oldest but one; else an empty entry, else the
+ * oldest. */
 static uint64_t *entry_to_replace(struct bucket *bucket, uint64_t tag)
 {
-	uint64_t *oldest = &bucket->entries[0], *newest_equal = NULL, *empty = NULL;
+	uint64_t *oldest = &bucket->entries[0], *empty = NULL;
+	uint64_t *first = NULL, *second = NULL; /* of the same hash */
 	size_t equal = 0;
 
 	for (size_t i = 0; i < INDEX_WAYS; i++) {
 		uint64_t *entry = &bucket->entries[i];
+		uint64_t place = *entry & PLACE_MASK;
 
 		if (*entry == 0) {
 			empty = entry;
 			continue;
 		}
-		if ((*entry & PLACE_MASK) < (*oldest & PLACE_MASK))
+		if (place < (*oldest & PLACE_MASK))
 			oldest = entry;
 		if ((*entry ^ tag) >> PLACE_BITS != 0)
 			continue;
 		equal++;
-		if (!newest_equal || (*entry & PLACE_MASK) > (*newest_equal & PLACE_MASK))
-			newest_equal = entry;
+		if (!first || place < (*first & PLACE_MASK)) {
+			second = first;
+			first = entry;
+		} else if (!second || place < (*second & PLACE_MASK)) {
+			second = entry;
+		}
 	}
-	if (equal >= 2)
-		return newest_equal;
+	if (equal == INDEX_MOST_EQUAL)
+		return second;
 	return empty ? empty : oldest;
 }
 

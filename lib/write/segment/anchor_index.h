@@ -2,17 +2,22 @@
 /*
  * write/segment/anchor_index: positions of anchors by hash, in bounded memory.
  *
- * A position is the offset of a byte among all stored bytes of a stream. A bucket has
- * four entries of part of the hash and the position; a full bucket drops the entry of the
- * lowest position. If the table as a whole is nearly full, only anchors with one more zero bit in
- * the hash count from then on, and the others are dropped.
+ * A position is the offset of a byte among all stored bytes of a stream. A bucket is a cache line
+ * of entries of part of the hash and the position; a full bucket drops the entry of the lowest
+ * position. Of equal hashes, the first position and the newest ones are stored. If the table as a
+ * whole is nearly full, only anchors with one more zero bit in the hash count from then on, and the
+ * others are dropped.
  */
 #ifndef DW_WRITE_SEGMENT_ANCHOR_INDEX_H
 #define DW_WRITE_SEGMENT_ANCHOR_INDEX_H
 
 #include "base/memory.h"
 
-#define INDEX_WAYS 4
+#define INDEX_WAYS 8
+
+/* Positions of equal hashes, at most. With two of four entries, 16 releases of generated text took
+ * 3.7 % more, HTML pages of a manual 1.2 %, and other sets up to 0.9 %, in the same time. */
+#define INDEX_MOST_EQUAL 6
 
 struct anchor_index;
 

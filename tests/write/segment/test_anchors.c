@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Content-defined anchors, and the index of their offsets. */
+/* Content-defined anchors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "write/segment/anchor_index.h"
 #include "write/segment/anchors.h"
 
 #define SIZE ((size_t)200000)
@@ -187,76 +186,6 @@ static void a_long_lull_has_anchors(void **state)
 	dw_free(anchors);
 }
 
-/* -- index -------------------------------------------------------------------------- */
-
-static void an_index_remembers(void **state)
-{
-	auto_free uint64_t *hashes = dw_malloc(5000 * sizeof(*hashes));
-	struct anchor_index *index;
-	uint64_t places[INDEX_WAYS], seed = 88172645463325252u;
-	size_t found = 0;
-
-	(void)state;
-	assert_int_equal(dw_anchor_index_new(5000, UINT64_C(1) << 20, &index, NULL), 0);
-	for (size_t i = 0; i < 5000; i++) {
-		seed ^= seed << 13;
-		seed ^= seed >> 7;
-		seed ^= seed << 17;
-		hashes[i] = seed;
-		dw_anchor_index_add(index, hashes[i], i * 1000);
-	}
-	for (size_t i = 0; i < 5000; i++) {
-		size_t count = dw_anchor_index_find(index, hashes[i], places);
-
-		for (size_t j = 0; j < count; j++)
-			found += places[j] == i * 1000;
-	}
-	assert_true(found > 4500); /* few buckets overflow at this load */
-	dw_anchor_index_free(index);
-}
-
-static void the_first_and_the_last_place_stay_known(void **state)
-{
-	struct anchor_index *index;
-	uint64_t places[INDEX_WAYS];
-
-	(void)state;
-	assert_int_equal(dw_anchor_index_new(100, UINT64_C(1) << 20, &index, NULL), 0);
-	for (uint64_t place = 10; place <= 90; place += 10)
-		dw_anchor_index_add(index, UINT64_C(0x123456789ABCDEF0), place);
-	assert_int_equal(
-		dw_anchor_index_find(index, UINT64_C(0x123456789ABCDEF0), places), 2);
-	assert_int_equal(places[0], 90);
-	assert_int_equal(places[1], 10);
-	dw_anchor_index_free(index);
-}
-
-static void a_full_index_thins_out(void **state)
-{
-	struct anchor_index *index;
-	uint64_t places[INDEX_WAYS], seed = 1, counted = 0, known = 0;
-
-	(void)state;
-	assert_int_equal(dw_anchor_index_new(1 << 20, 64 << 10, &index, NULL), 0);
-	assert_true(dw_anchor_index_bytes(index) <= 64 << 10);
-	for (uint64_t i = 0; i < 100000; i++) {
-		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-		dw_anchor_index_add(index, seed ^ seed >> 29, i);
-	}
-	seed = 1;
-	for (uint64_t i = 0; i < 100000; i++) {
-		uint64_t hash;
-
-		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-		hash = seed ^ seed >> 29;
-		counted += dw_anchor_index_counts(index, hash);
-		known += dw_anchor_index_find(index, hash, places) > 0;
-	}
-	assert_in_range(counted, 1, 50000); /* fewer than all count now */
-	assert_in_range(known, counted / 2, 8192);
-	dw_anchor_index_free(index);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,9 +194,6 @@ int main(void)
 		cmocka_unit_test(anchors_move_with_their_data),
 		cmocka_unit_test(runs_have_few_anchors),
 		cmocka_unit_test(a_long_lull_has_anchors),
-		cmocka_unit_test(an_index_remembers),
-		cmocka_unit_test(the_first_and_the_last_place_stay_known),
-		cmocka_unit_test(a_full_index_thins_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
