@@ -266,7 +266,7 @@ def quiet_aslr():
 
 
 # What SWIG writes only passes values on, and takes a seventh of the build time to be optimized.
-PLAIN = ["-Doptimization=2", "-Dswig_args=-O0,-U_FORTIFY_SOURCE"]
+PLAIN = ["-Doptimization=2", "-Dswig_args=-O0,-U_FORTIFY_SOURCE", "-Darchive_loading=on-demand"]
 
 # Their programs are run by valgrind too.
 SCENARIOS = ("bindings-python-scenarios", "bindings-perl", "bindings-lua")

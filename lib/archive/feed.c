@@ -276,7 +276,7 @@ static la_ssize_t on_read(struct archive *archive, void *user, const void **data
 	if (got < 0)
 		feed->failed = (int)got;
 	if (feed->failed < 0) {
-		archive_set_error(archive, EIO, "cannot read");
+		dw_la.set_error(archive, EIO, "cannot read");
 		return ARCHIVE_FATAL;
 	}
 	*data_out = data;
@@ -311,8 +311,7 @@ static la_int64_t on_seek(struct archive *archive, void *user, la_int64_t offset
 	else if (whence == SEEK_END)
 		base = (int64_t)feed->bytes;
 	if (!dw_add(base, (int64_t)offset, &place) || place < 0) {
-		archive_set_error(archive, EINVAL,
-				  "refers to an offset before its start");
+		dw_la.set_error(archive, EINVAL, "refers to an offset before its start");
 		return ARCHIVE_FATAL;
 	}
 	if ((uint64_t)place > feed->bytes)
@@ -323,10 +322,10 @@ static la_int64_t on_seek(struct archive *archive, void *user, la_int64_t offset
 
 int dw_feed_open(struct feed *feed, struct archive *archive)
 {
-	archive_read_set_callback_data(archive, feed);
-	archive_read_set_read_callback(archive, on_read);
-	archive_read_set_skip_callback(archive, on_skip);
+	dw_la.read_set_callback_data(archive, feed);
+	dw_la.read_set_read_callback(archive, on_read);
+	dw_la.read_set_skip_callback(archive, on_skip);
 	if (feed->can_seek)
-		archive_read_set_seek_callback(archive, on_seek);
-	return archive_read_open1(archive);
+		dw_la.read_set_seek_callback(archive, on_seek);
+	return dw_la.read_open1(archive);
 }

@@ -9,8 +9,7 @@
 #ifndef DW_ARCHIVE_FEED_H
 #define DW_ARCHIVE_FEED_H
 
-#include <archive.h>
-
+#include "archive/libarchive.h"
 #include "archive/locale.h"
 #include "archive/stream_check.h"
 #include "base/progress.h"

@@ -13,7 +13,8 @@
 
 #include "archive/formats.h"
 
-typedef int (*support_fn)(struct archive *archive);
+/* A member of dw_la, which is not filled in yet where the tables are. */
+typedef int (*_Atomic const *support_fn)(struct archive *archive);
 
 struct archive_format {
 	const char *help; /* the name, two spaces, and a description */
@@ -24,38 +25,38 @@ struct archive_format {
 
 static const struct archive_format formats[] = {
 	{ "tar  ustar, pax, GNU, old",
-	  { archive_read_support_format_tar, archive_read_support_format_gnutar } },
-	{ "cpio  newc, crc, odc, binary", { archive_read_support_format_cpio } },
+	  { &dw_la.read_support_format_tar, &dw_la.read_support_format_gnutar } },
+	{ "cpio  newc, crc, odc, binary", { &dw_la.read_support_format_cpio } },
 	{ "zip  also under other names, such as jar",
-	  { archive_read_support_format_zip },
+	  { &dw_la.read_support_format_zip },
 	  .wants_seek = true },
-	{ "7zip", { archive_read_support_format_7zip }, .wants_seek = true },
+	{ "7zip", { &dw_la.read_support_format_7zip }, .wants_seek = true },
 	{ "iso9660  with Rock Ridge, Joliet or neither",
-	  { archive_read_support_format_iso9660 } },
-	{ "ar  GNU and BSD", { archive_read_support_format_ar } },
-	{ "cab", { archive_read_support_format_cab } },
-	{ "lha", { archive_read_support_format_lha } },
+	  { &dw_la.read_support_format_iso9660 } },
+	{ "ar  GNU and BSD", { &dw_la.read_support_format_ar } },
+	{ "cab", { &dw_la.read_support_format_cab } },
+	{ "lha", { &dw_la.read_support_format_lha } },
 	{ "rar  versions 4 and 5",
-	  { archive_read_support_format_rar, archive_read_support_format_rar5 } },
-	{ "xar", { archive_read_support_format_xar } },
-	{ "warc", { archive_read_support_format_warc } },
+	  { &dw_la.read_support_format_rar, &dw_la.read_support_format_rar5 } },
+	{ "xar", { &dw_la.read_support_format_xar } },
+	{ "warc", { &dw_la.read_support_format_warc } },
 	{ "mtree  a list of files, whose contents are read from disk",
-	  { archive_read_support_format_mtree },
+	  { &dw_la.read_support_format_mtree },
 	  .by_name_only = true },
 	{ "raw  one file, stored as \"data\"",
-	  { archive_read_support_format_raw },
+	  { &dw_la.read_support_format_raw },
 	  .by_name_only = true },
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
 
 static const support_fn filters[] = {
-	archive_read_support_filter_gzip,     archive_read_support_filter_bzip2,
-	archive_read_support_filter_xz,	      archive_read_support_filter_lzma,
-	archive_read_support_filter_lzip,     archive_read_support_filter_zstd,
-	archive_read_support_filter_lz4,      archive_read_support_filter_lzop,
-	archive_read_support_filter_compress, archive_read_support_filter_uu,
-	archive_read_support_filter_rpm,
+	&dw_la.read_support_filter_gzip,     &dw_la.read_support_filter_bzip2,
+	&dw_la.read_support_filter_xz,	     &dw_la.read_support_filter_lzma,
+	&dw_la.read_support_filter_lzip,     &dw_la.read_support_filter_zstd,
+	&dw_la.read_support_filter_lz4,	     &dw_la.read_support_filter_lzop,
+	&dw_la.read_support_filter_compress, &dw_la.read_support_filter_uu,
+	&dw_la.read_support_filter_rpm,
 };
 
 const char *dwarfs_archive_import_format_help(size_t index)
@@ -66,10 +67,10 @@ const char *dwarfs_archive_import_format_help(size_t index)
 /* Whether libarchive has the filter built in: it warns if it would start a program. */
 static bool has(support_fn support)
 {
-	struct archive *trial = archive_read_new();
-	const bool had = trial && support(trial) == ARCHIVE_OK;
+	struct archive *trial = dw_la.read_new();
+	const bool had = trial && (*support)(trial) == ARCHIVE_OK;
 
-	archive_read_free(trial);
+	dw_la.read_free(trial);
 	return had;
 }
 
@@ -107,7 +108,8 @@ static int enable(struct archive *archive, const struct archive_format *format,
 	size_t i;
 
 	for (i = 0; i < 2 && format->support[i]; i++) {
-		if (has(format->support[i]) && format->support[i](archive) != ARCHIVE_OK)
+		if (has(format->support[i]) &&
+		    (*format->support[i])(archive) != ARCHIVE_OK)
 			return dw_archive_fail(archive, err);
 	}
 	return 0;
@@ -120,23 +122,23 @@ int dw_archive_format_enable(struct archive *archive, const struct archive_forma
 	int ret = 0;
 
 	for (i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		if (has(filters[i]) && filters[i](archive) != ARCHIVE_OK)
+		if (has(filters[i]) && (*filters[i])(archive) != ARCHIVE_OK)
 			return dw_archive_fail(archive, err);
 	}
 	for (i = 0; i < FORMAT_COUNT && ret == 0; i++) {
 		if (format ? format == &formats[i] : !formats[i].by_name_only)
 			ret = enable(archive, &formats[i], err);
 	}
-	if (ret == 0 && format && format->support[0] == archive_read_support_format_mtree)
-		archive_read_set_format_option(archive, "mtree", "checkfs", "1");
+	if (ret == 0 && format && format->support[0] == &dw_la.read_support_format_mtree)
+		dw_la.read_set_format_option(archive, "mtree", "checkfs", "1");
 	return ret;
 }
 
 int dw_archive_fail(struct archive *archive, dwarfs_error **err)
 {
-	const char *said = archive_error_string(archive);
+	const char *said = dw_la.error_string(archive);
 
-	if (archive_errno(archive) == ENOMEM)
+	if (dw_la.error_code(archive) == ENOMEM)
 		return dw_fail_nomem(err);
 	if (!said)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "is damaged or cut off");

@@ -5,8 +5,7 @@
 #ifndef DW_ARCHIVE_FORMATS_H
 #define DW_ARCHIVE_FORMATS_H
 
-#include <archive.h>
-
+#include "archive/libarchive.h"
 #include "base/memory.h"
 
 /* A line of the table; NULL is "auto". */

@@ -37,7 +37,7 @@ static int read_contents(struct list *list, dwarfs_error **err)
 		const void *data = NULL;
 		la_int64_t offset = 0;
 		size_t bytes = 0;
-		const int got = archive_read_data_block(archive, &data, &bytes, &offset);
+		const int got = dw_la.read_data_block(archive, &data, &bytes, &offset);
 
 		if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
 			return fail_list(list, err);
@@ -55,11 +55,11 @@ static int read_contents(struct list *list, dwarfs_error **err)
 			return ret;
 	}
 	/* A hole at the end and missing data look the same. */
-	if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0 &&
-	    (uint64_t)archive_entry_size(entry) > size)
+	if (dw_la.entry_size_is_set(entry) && dw_la.entry_size(entry) > 0 &&
+	    (uint64_t)dw_la.entry_size(entry) > size)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "has %" PRIu64 " bytes of contents, not %" PRId64, size,
-			       (int64_t)archive_entry_size(entry));
+			       (int64_t)dw_la.entry_size(entry));
 	return list->fns->end(list->user, size, err);
 }
 
@@ -81,8 +81,8 @@ static bool has_xattr(struct archive_entry *entry, const char *wanted)
 	const void *value;
 	size_t bytes;
 
-	archive_entry_xattr_reset(entry);
-	while (archive_entry_xattr_next(entry, &name, &value, &bytes) == ARCHIVE_OK)
+	dw_la.entry_xattr_reset(entry);
+	while (dw_la.entry_xattr_next(entry, &name, &value, &bytes) == ARCHIVE_OK)
 		if (name && strcmp(name, wanted) == 0)
 			return true;
 	return false;
@@ -98,7 +98,7 @@ static int give_acls(struct list *list, dwarfs_error **err)
 		{ ARCHIVE_ENTRY_ACL_TYPE_ACCESS, "system.posix_acl_access" },
 		{ ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, "system.posix_acl_default" },
 	};
-	const int types = archive_entry_acl_types(list->job.entry);
+	const int types = dw_la.entry_acl_types(list->job.entry);
 
 	for (size_t i = 0; i < sizeof(acls) / sizeof(*acls); i++) {
 		int ret;
@@ -137,14 +137,14 @@ static struct archive_listed listed_from_entry(struct list *list)
 {
 	struct archive_entry *entry = list->job.entry;
 	const struct import_time time = dw_import_time(
-		&list->job, archive_entry_mtime(entry), archive_entry_mtime_nsec(entry));
+		&list->job, dw_la.entry_mtime(entry), dw_la.entry_mtime_nsec(entry));
 	struct archive_listed listed = {
 		.path = (const char *)list->job.path.data,
 		.path_bytes = list->job.path.size,
-		.mode = archive_entry_filetype(entry) | dw_import_mode(&list->job),
-		.uid = (uint32_t)archive_entry_uid(entry),
-		.gid = (uint32_t)archive_entry_gid(entry),
-		.has_time = archive_entry_mtime_is_set(entry) != 0,
+		.mode = dw_la.entry_filetype(entry) | dw_import_mode(&list->job),
+		.uid = (uint32_t)dw_la.entry_uid(entry),
+		.gid = (uint32_t)dw_la.entry_gid(entry),
+		.has_time = dw_la.entry_mtime_is_set(entry) != 0,
 		.seconds = time.seconds,
 		.nanoseconds = time.nanoseconds,
 	};
@@ -153,15 +153,15 @@ static struct archive_listed listed_from_entry(struct list *list)
 	dw_import_device(list->job.archive, entry, &major, &minor);
 	listed.major = (uint32_t)major;
 	listed.minor = (uint32_t)minor;
-	if (archive_entry_filetype(entry) == AE_IFLNK)
-		listed.target = archive_entry_symlink(entry);
+	if (dw_la.entry_filetype(entry) == AE_IFLNK)
+		listed.target = dw_la.entry_symlink(entry);
 	return listed;
 }
 
 static int pass_entry(struct list *list, dwarfs_error **err)
 {
 	struct archive_entry *entry = list->job.entry;
-	const char *link = archive_entry_hardlink(entry);
+	const char *link = dw_la.entry_hardlink(entry);
 	struct archive_listed listed;
 	int64_t count;
 	int ret;
@@ -171,7 +171,7 @@ static int pass_entry(struct list *list, dwarfs_error **err)
 	if (count < 0)
 		return (int)count;
 	listed = listed_from_entry(list);
-	if (link && archive_entry_filetype(entry) != AE_IFDIR) {
+	if (link && dw_la.entry_filetype(entry) != AE_IFDIR) {
 		if ((count = dw_import_append_names(link, 0, &list->link, err)) < 0)
 			return (int)count;
 		listed.hard_link = (const char *)list->link.data;
@@ -180,9 +180,9 @@ static int pass_entry(struct list *list, dwarfs_error **err)
 	if ((ret = list->fns->entry(list->user, &listed, err)) < 0 ||
 	    (ret = give_xattrs(list, err)) < 0)
 		return ret;
-	if (!link && archive_entry_filetype(entry) != AE_IFREG)
+	if (!link && dw_la.entry_filetype(entry) != AE_IFREG)
 		return 0;
-	if (archive_entry_is_data_encrypted(entry))
+	if (dw_la.entry_is_data_encrypted(entry))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "is encrypted");
 	return read_contents(list, err);
 }
@@ -192,13 +192,13 @@ static int pass_entry(struct list *list, dwarfs_error **err)
 /* 1, 0 at the end, or an error. */
 static int next_list_entry(struct list *list, dwarfs_error **err)
 {
-	const int got = archive_read_next_header(list->job.archive, &list->job.entry);
+	const int got = dw_la.read_next_header(list->job.archive, &list->job.entry);
 
 	if (got == ARCHIVE_EOF)
 		return 0;
 	if (got != ARCHIVE_OK && got != ARCHIVE_WARN)
 		return fail_list(list, err);
-	list->job.shown = archive_entry_pathname(list->job.entry);
+	list->job.shown = dw_la.entry_pathname(list->job.entry);
 	if (!list->job.shown)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "an entry has no name that can be read");
@@ -227,7 +227,7 @@ static int begin_list(struct list *list, dwarfs_io *io, struct dwarfs_progress *
 
 static void end_list(struct list *list)
 {
-	archive_read_free(list->job.archive);
+	dw_la.read_free(list->job.archive);
 	dw_locale_leave(&list->job.locale);
 	dw_feed_release(&list->job.feed);
 	dw_buffer_free(&list->job.path);
@@ -239,9 +239,11 @@ int dw_archive_list(dwarfs_io *io, const struct archive_list_fns *fns, void *use
 		    struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	struct list list = { .fns = fns, .user = user };
-	int ret = begin_list(&list, io, progress, err);
+	int ret = dw_la_load(err);
 
-	if (ret == 0)
+	if (ret < 0)
+		return ret;
+	if ((ret = begin_list(&list, io, progress, err)) == 0)
 		ret = dw_import_open(&list.job, err);
 	if (ret == 0)
 		ret = read_archive_entries(&list, err);
@@ -257,8 +259,9 @@ int dw_archive_is_one(dwarfs_io *io, dwarfs_error **err)
 	int ret;
 
 	dw_progress_start(&progress, NULL);
-	ret = begin_list(&list, io, &progress, &why);
-	if (ret == 0)
+	if ((ret = dw_la_load(err)) < 0)
+		return ret;
+	if ((ret = begin_list(&list, io, &progress, &why)) == 0)
 		ret = dw_import_open(&list.job, &why);
 	if (ret == 0)
 		ret = next_list_entry(&list, &why);

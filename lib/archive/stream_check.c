@@ -8,8 +8,7 @@
  */
 #include <string.h>
 
-#include <archive.h>
-
+#include "archive/libarchive.h"
 #include "archive/stream_check.h"
 #include "base/memory.h"
 #include "config.h"

@@ -10,9 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include <dwarfs/xattr.h>
 
 #include "archive/export/export.h"
@@ -65,8 +62,8 @@ static int add_acl_entries(struct archive_entry *entry, int type, const uint8_t 
 			tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
 		int id = has_id ? (int)dw_load32(bytes + at + 4) : -1;
 
-		if (archive_entry_acl_add_entry(entry, type, dw_load16(bytes + at + 2),
-						tag, id, NULL) < ARCHIVE_WARN)
+		if (dw_la.entry_acl_add_entry(entry, type, dw_load16(bytes + at + 2), tag,
+					      id, NULL) < ARCHIVE_WARN)
 			return dw_fail_nomem(err);
 	}
 	return 0;
@@ -93,7 +90,7 @@ static int add_xattr(struct export_run *run, const char *name, const void *value
 		*reduced_out = "without its extended attributes: the format has none";
 		return 0;
 	}
-	archive_entry_xattr_add_entry(run->entry, name, value, size);
+	dw_la.entry_xattr_add_entry(run->entry, name, value, size);
 	return 0;
 }
 

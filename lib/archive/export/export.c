@@ -24,6 +24,8 @@ int dwarfs_archive_export_new(const dwarfs_image *image,
 
 	if (!export)
 		return dw_fail_nomem(err);
+	if ((ret = dw_la_load(err)) < 0)
+		return ret;
 	export->order = DWARFS_WALK_DATA;
 	if ((ret = dw_patterns_new(&export->patterns, err)) < 0)
 		return ret;

@@ -12,6 +12,7 @@
 #include <dwarfs/archive.h>
 #include <dwarfs/file.h>
 
+#include "archive/libarchive.h"
 #include "archive/locale.h"
 #include "base/patterns.h"
 #include "base/progress.h"

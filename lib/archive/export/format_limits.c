@@ -10,8 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include <archive.h>
-
 #include "archive/export/export.h"
 
 /* Units of UTF-16. */
@@ -287,8 +285,8 @@ uint32_t dw_export_joliet_units(const char *options)
 
 int dw_export_fail_text(struct archive *archive, dwarfs_error **err)
 {
-	const char *text = archive_error_string(archive);
-	int errnum = archive_errno(archive), code = DWARFS_ERR_UNSUPPORTED;
+	const char *text = dw_la.error_string(archive);
+	int errnum = dw_la.error_code(archive), code = DWARFS_ERR_UNSUPPORTED;
 
 	if (errnum == ENOMEM)
 		return dw_fail_nomem(err);
@@ -316,7 +314,7 @@ int dw_export_filters_apply(struct archive *archive, const char *filters,
 		name[length] = '\0';
 		/* A warning says that a program does it. */
 		if (strcmp(name, "none") != 0 &&
-		    archive_write_add_filter_by_name(archive, name) < ARCHIVE_WARN)
+		    dw_la.write_add_filter_by_name(archive, name) < ARCHIVE_WARN)
 			return dw_explain(err, dw_export_fail_text(archive, err),
 					  "filter '%s'", name);
 		filters += length + (filters[length] == ',');
@@ -331,12 +329,12 @@ static int apply_defaults(struct archive *archive, const struct export_format *f
 	const char *xattrs = odd_xattrs ? "ALL" : "SCHILY";
 
 	if (format->options &&
-	    archive_write_set_options(archive, format->options) != ARCHIVE_OK)
+	    dw_la.write_set_options(archive, format->options) != ARCHIVE_OK)
 		return dw_export_fail_text(archive, err);
 	/* Once is enough, in the way that most programs read, as long as that holds all
 	 * names. An old libarchive writes both. */
-	if (format->acls && archive_write_set_format_option(archive, NULL, "xattrheader",
-							    xattrs) == ARCHIVE_FATAL)
+	if (format->acls && dw_la.write_set_format_option(archive, NULL, "xattrheader",
+							  xattrs) == ARCHIVE_FATAL)
 		return dw_export_fail_text(archive, err);
 	return 0;
 }
@@ -350,13 +348,13 @@ int dw_export_format_apply(struct archive *archive, const struct export_format *
 	int ret;
 
 	memcpy(name, format->help, length < sizeof(name) ? length : sizeof(name) - 1);
-	if (archive_write_set_format_by_name(archive, name) != ARCHIVE_OK)
+	if (dw_la.write_set_format_by_name(archive, name) != ARCHIVE_OK)
 		return dw_explain(err, dw_export_fail_text(archive, err), "format '%s'",
 				  name);
 	if ((ret = dw_export_filters_apply(archive, filters, err)) < 0 ||
 	    (ret = apply_defaults(archive, format, odd_xattrs, err)) < 0)
 		return ret;
-	if (options && archive_write_set_options(archive, options) != ARCHIVE_OK) {
+	if (options && dw_la.write_set_options(archive, options) != ARCHIVE_OK) {
 		ret = dw_export_fail_text(archive, err);
 		if (ret != DWARFS_ERR_NOMEM)
 			ret = dw_error_as(err, DWARFS_ERR_INVALID);

@@ -13,9 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include "archive/export/export.h"
 
 struct relay {
@@ -30,7 +27,7 @@ static ssize_t hand_on(struct export_run *run, const void *data, size_t bytes)
 	const uint8_t *at = data;
 
 	for (size_t left = bytes; left > 0;) {
-		la_ssize_t taken = archive_write_data(run->relay->outer, at, left);
+		la_ssize_t taken = dw_la.write_data(run->relay->outer, at, left);
 
 		if (taken <= 0) {
 			if (!run->failed)
@@ -56,7 +53,7 @@ static la_ssize_t take_inner(struct archive *archive, void *user, const void *da
 	relay->direct -= skip;
 	if (hand_on(run, (const char *)data + skip, bytes - skip) >= 0)
 		return (la_ssize_t)bytes;
-	archive_set_error(archive, EIO, "the output takes no more");
+	dw_la.set_error(archive, EIO, "the output takes no more");
 	return -1;
 }
 
@@ -72,8 +69,7 @@ static int set_options(struct archive *archive, const char *options, dwarfs_erro
 	if (!copy)
 		return dw_fail_nomem(err);
 	while ((option = strsep(&next, ",")))
-		if (*option &&
-		    archive_write_set_options(archive, option) == ARCHIVE_FATAL)
+		if (*option && dw_la.write_set_options(archive, option) == ARCHIVE_FATAL)
 			return dw_export_fail_text(archive, err);
 	return 0;
 }
@@ -81,14 +77,14 @@ static int set_options(struct archive *archive, const char *options, dwarfs_erro
 /* Whether an archive as it would be without the relay can be made. */
 static int try_settings(struct export_run *run, const char *filters, dwarfs_error **err)
 {
-	struct archive *archive = archive_write_new();
+	struct archive *archive = dw_la.write_new();
 	int ret;
 
 	if (!archive)
 		return dw_fail_nomem(err);
 	ret = dw_export_format_apply(archive, run->format, filters, run->export->options,
 				     run->selection.has_odd_xattrs, err);
-	archive_write_free(archive);
+	dw_la.write_free(archive);
 	return ret;
 }
 
@@ -96,8 +92,8 @@ static int open_inner(struct export_run *run, dwarfs_error **err)
 {
 	int ret;
 
-	run->archive = archive_write_new();
-	run->entry = run->archive ? archive_entry_new2(run->archive) : NULL;
+	run->archive = dw_la.write_new();
+	run->entry = run->archive ? dw_la.entry_new2(run->archive) : NULL;
 	if (!run->entry)
 		return dw_fail_nomem(err);
 	if ((ret = dw_export_format_apply(run->archive, run->format, NULL, NULL,
@@ -105,9 +101,9 @@ static int open_inner(struct export_run *run, dwarfs_error **err)
 	    (ret = set_options(run->archive, run->export->options, err)) < 0)
 		return ret;
 	/* Nothing is buffered, so that the output stays in order. */
-	archive_write_set_bytes_per_block(run->archive, 0);
-	archive_write_set_bytes_in_last_block(run->archive, 1);
-	if (archive_write_open2(run->archive, run, NULL, take_inner, NULL, NULL) <
+	dw_la.write_set_bytes_per_block(run->archive, 0);
+	dw_la.write_set_bytes_in_last_block(run->archive, 1);
+	if (dw_la.write_open2(run->archive, run, NULL, take_inner, NULL, NULL) <
 	    ARCHIVE_WARN)
 		return dw_export_fail(run, err);
 	return 0;
@@ -115,7 +111,7 @@ static int open_inner(struct export_run *run, dwarfs_error **err)
 
 static int open_outer(struct export_run *run, const char *filters, dwarfs_error **err)
 {
-	struct archive *outer = run->relay->outer = archive_write_new();
+	struct archive *outer = run->relay->outer = dw_la.write_new();
 	struct archive_entry *entry;
 	int ret;
 
@@ -123,21 +119,21 @@ static int open_outer(struct export_run *run, const char *filters, dwarfs_error 
 		return dw_fail_nomem(err);
 	if ((ret = dw_export_filters_apply(outer, filters, err)) < 0)
 		return ret;
-	if (archive_write_set_format_raw(outer) != ARCHIVE_OK)
+	if (dw_la.write_set_format_raw(outer) != ARCHIVE_OK)
 		return dw_export_fail_text(outer, err);
 	if ((ret = set_options(outer, run->export->options, err)) < 0)
 		return ret;
-	archive_write_set_bytes_per_block(outer, EXPORT_OUTPUT_BYTES);
-	archive_write_set_bytes_in_last_block(outer, 1);
-	if (archive_write_open2(outer, run, NULL, dw_export_take, NULL, NULL) <
+	dw_la.write_set_bytes_per_block(outer, EXPORT_OUTPUT_BYTES);
+	dw_la.write_set_bytes_in_last_block(outer, 1);
+	if (dw_la.write_open2(outer, run, NULL, dw_export_take, NULL, NULL) <
 	    ARCHIVE_WARN)
 		return dw_export_fail_text(outer, err);
-	entry = archive_entry_new();
+	entry = dw_la.entry_new();
 	if (!entry)
 		return dw_fail_nomem(err);
-	archive_entry_set_mode(entry, S_IFREG | 0644);
-	ret = archive_write_header(outer, entry);
-	archive_entry_free(entry);
+	dw_la.entry_set_mode(entry, S_IFREG | 0644);
+	ret = dw_la.write_header(outer, entry);
+	dw_la.entry_free(entry);
 	return ret < ARCHIVE_WARN ? dw_export_fail_text(outer, err) : 0;
 }
 
@@ -160,7 +156,7 @@ int dw_export_relay_begin(struct export_run *run, dwarfs_error **err)
 	la_ssize_t taken;
 
 	dw_locale_resume(&run->locale);
-	taken = archive_write_data(run->archive, "", 0);
+	taken = dw_la.write_data(run->archive, "", 0);
 	dw_locale_pause(&run->locale);
 	run->is_relayed = true;
 	return taken < 0 ? dw_export_fail(run, err) : 0;
@@ -177,7 +173,7 @@ int dw_export_relay_close(struct export_run *run, dwarfs_error **err)
 	int ret;
 
 	dw_locale_resume(&run->locale);
-	ret = archive_write_close(run->relay->outer);
+	ret = dw_la.write_close(run->relay->outer);
 	dw_locale_pause(&run->locale);
 	if (run->failed)
 		return dw_export_fail(run, err);
@@ -190,7 +186,7 @@ void dw_export_relay_free(struct relay *relay, bool is_complete)
 	if (!relay)
 		return;
 	if (relay->outer && !is_complete)
-		archive_write_close(relay->outer);
-	archive_write_free(relay->outer);
+		dw_la.write_close(relay->outer);
+	dw_la.write_free(relay->outer);
 	dw_free(relay);
 }

@@ -10,9 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include "archive/export/export.h"
 #include "archive/reserve.h"
 #include "base/context.h"
@@ -84,7 +81,7 @@ static int write_header(struct export_run *run, dwarfs_error **why, dwarfs_error
 	int ret, code;
 
 	dw_locale_resume(&run->locale);
-	ret = archive_write_header(run->archive, run->entry);
+	ret = dw_la.write_header(run->archive, run->entry);
 	dw_locale_pause(&run->locale);
 	if (ret == ARCHIVE_OK)
 		return 0;
@@ -106,7 +103,7 @@ static int finish_entry(struct export_run *run, dwarfs_error **err)
 	int ret;
 
 	dw_locale_resume(&run->locale);
-	ret = archive_write_finish_entry(run->archive);
+	ret = dw_la.write_finish_entry(run->archive);
 	dw_locale_pause(&run->locale);
 	return ret < ARCHIVE_WARN ? dw_export_fail(run, err) : 0;
 }
@@ -240,7 +237,7 @@ ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
 	dw_locale_resume(&run->locale);
 	if (ret == 0)
 		return (ssize_t)bytes;
-	archive_set_error(archive, EIO, "the output takes no more");
+	dw_la.set_error(archive, EIO, "the output takes no more");
 	return -1;
 }
 
@@ -252,8 +249,8 @@ static int open_archive(struct export_run *run, const char *filters, dwarfs_erro
 		return ret;
 	if (run->format->holes && run->selection.holes > EXPORT_MOST_HOLES)
 		return dw_export_relay_open(run, filters, err);
-	run->archive = archive_write_new();
-	run->entry = run->archive ? archive_entry_new2(run->archive) : NULL;
+	run->archive = dw_la.write_new();
+	run->entry = run->archive ? dw_la.entry_new2(run->archive) : NULL;
 	if (!run->entry)
 		return dw_fail_nomem(err);
 	if ((ret = dw_export_format_apply(run->archive, run->format, filters,
@@ -261,10 +258,10 @@ static int open_archive(struct export_run *run, const char *filters, dwarfs_erro
 					  run->selection.has_odd_xattrs, err)) < 0)
 		return ret;
 	/* Of one that is put together at the end, this is not freed in every case. */
-	archive_write_set_bytes_per_block(run->archive,
-					  run->format->late ? 0 : EXPORT_OUTPUT_BYTES);
-	archive_write_set_bytes_in_last_block(run->archive, 1);
-	if (archive_write_open2(run->archive, run, NULL, dw_export_take, NULL, NULL) <
+	dw_la.write_set_bytes_per_block(run->archive,
+					run->format->late ? 0 : EXPORT_OUTPUT_BYTES);
+	dw_la.write_set_bytes_in_last_block(run->archive, 1);
+	if (dw_la.write_open2(run->archive, run, NULL, dw_export_take, NULL, NULL) <
 	    ARCHIVE_WARN)
 		return dw_export_fail(run, err);
 	return 0;
@@ -275,7 +272,7 @@ static int close_archive(struct export_run *run, dwarfs_error **err)
 	int ret;
 
 	dw_locale_resume(&run->locale);
-	ret = archive_write_close(run->archive);
+	ret = dw_la.write_close(run->archive);
 	dw_locale_pause(&run->locale);
 	if (ret < ARCHIVE_WARN || run->failed)
 		return dw_export_fail(run, err);
@@ -324,9 +321,9 @@ static void discard_archive(struct export_run *run)
 	if (!run->failed)
 		dw_fail(&run->failed, DWARFS_ERR_CANCELLED, "the archive is abandoned");
 	if ((run->is_broken || run->is_in_file) && run->format->late)
-		archive_write_fail(run->archive);
+		dw_la.write_fail(run->archive);
 	else
-		archive_write_close(run->archive);
+		dw_la.write_close(run->archive);
 }
 
 static void close_run(struct export_run *run, bool is_complete)
@@ -335,8 +332,8 @@ static void close_run(struct export_run *run, bool is_complete)
 
 	if (run->archive && !is_complete)
 		discard_archive(run);
-	archive_entry_free(run->entry);
-	archive_write_free(run->archive);
+	dw_la.entry_free(run->entry);
+	dw_la.write_free(run->archive);
 	dw_export_relay_free(run->relay, is_complete);
 	dw_locale_leave(&run->locale);
 	for (size_t i = 0; run->first_paths && i < inodes; i++)

@@ -49,12 +49,12 @@ static void free_acl(struct acl *acl)
 
 static bool find_user(struct archive_entry *entry, const char *name, uint32_t *id_out)
 {
-	const char *owner = archive_entry_uname(entry);
+	const char *owner = dw_la.entry_uname(entry);
 	struct passwd found, *result = NULL;
 	char room[NAME_ROOM];
 
 	if (owner && strcmp(owner, name) == 0) {
-		*id_out = (uint32_t)archive_entry_uid(entry);
+		*id_out = (uint32_t)dw_la.entry_uid(entry);
 		return true;
 	}
 	if (getpwnam_r(name, &found, room, sizeof(room), &result) != 0 || !result)
@@ -65,12 +65,12 @@ static bool find_user(struct archive_entry *entry, const char *name, uint32_t *i
 
 static bool find_group(struct archive_entry *entry, const char *name, uint32_t *id_out)
 {
-	const char *group = archive_entry_gname(entry);
+	const char *group = dw_la.entry_gname(entry);
 	struct group found, *result = NULL;
 	char room[NAME_ROOM];
 
 	if (group && strcmp(group, name) == 0) {
-		*id_out = (uint32_t)archive_entry_gid(entry);
+		*id_out = (uint32_t)dw_la.entry_gid(entry);
 		return true;
 	}
 	if (getgrnam_r(name, &found, room, sizeof(room), &result) != 0 || !result)
@@ -139,10 +139,10 @@ static int read_acl(struct import_job *job, int type, struct acl *acl, dwarfs_er
 	int kind, permissions, tag, id, ret;
 	const char *name;
 
-	if (archive_entry_acl_reset(job->entry, type) == 0)
+	if (dw_la.entry_acl_reset(job->entry, type) == 0)
 		return 0;
-	while (archive_entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
-				      &name) == ARCHIVE_OK) {
+	while (dw_la.entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
+				    &name) == ARCHIVE_OK) {
 		struct acl_entry made = { posix_tag(tag), permissions & 7, ACL_NOBODY };
 
 		if (made.tag == 0 || !identify(job, &made, id, name))
@@ -242,7 +242,7 @@ static int take_acl(struct import_job *job, int type, const char *name, dwarfs_i
 
 int dw_import_acls(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
-	const int types = archive_entry_acl_types(job->entry);
+	const int types = dw_la.entry_acl_types(job->entry);
 	int ret = 0;
 
 	if (types & ARCHIVE_ENTRY_ACL_TYPE_NFS4) {
@@ -261,16 +261,16 @@ int dw_import_acls(struct import_job *job, dwarfs_item *item, dwarfs_error **err
 uint32_t dw_import_mode(struct import_job *job)
 {
 	const int type = ARCHIVE_ENTRY_ACL_TYPE_ACCESS;
-	const uint32_t mode = archive_entry_perm(job->entry) & 07777;
+	const uint32_t mode = dw_la.entry_perm(job->entry) & 07777;
 	int kind, permissions, tag, id, mask = -1, any = 0;
 	const char *name;
 
 	/* The group bits of libarchive are those of the group, those of a file system the
 	 * mask. */
-	if (archive_entry_acl_reset(job->entry, type) == 0)
+	if (dw_la.entry_acl_reset(job->entry, type) == 0)
 		return mode;
-	while (archive_entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
-				      &name) == ARCHIVE_OK) {
+	while (dw_la.entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
+				    &name) == ARCHIVE_OK) {
 		if (tag == ARCHIVE_ENTRY_ACL_MASK)
 			mask = permissions & 7;
 		else if (posix_tag(tag) & (TAG_USER | TAG_GROUP | TAG_OWNING_GROUP))

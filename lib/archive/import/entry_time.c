@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include "archive/export/export.h"
 #include "archive/import/import.h"
 
@@ -43,18 +40,18 @@ static void fill_header(char block[BLOCK_BYTES], char type, size_t bytes)
 bool dw_archive_misreads_signs(void)
 {
 	char blocks[5 * BLOCK_BYTES] = { 0 }; /* two headers, a record, and the end */
-	struct archive *archive = archive_read_new();
+	struct archive *archive = dw_la.read_new();
 	struct archive_entry *entry;
 	bool misreads = false;
 
 	fill_header(blocks, 'x', strlen(record));
 	memcpy(blocks + BLOCK_BYTES, record, strlen(record));
 	fill_header(blocks + 2 * BLOCK_BYTES, '0', 0);
-	if (archive && archive_read_support_format_tar(archive) == ARCHIVE_OK &&
-	    archive_read_open_memory(archive, blocks, sizeof(blocks)) == ARCHIVE_OK &&
-	    archive_read_next_header(archive, &entry) == ARCHIVE_OK)
-		misreads = archive_entry_mtime(entry) == -1;
-	archive_read_free(archive);
+	if (archive && dw_la.read_support_format_tar(archive) == ARCHIVE_OK &&
+	    dw_la.read_open_memory(archive, blocks, sizeof(blocks)) == ARCHIVE_OK &&
+	    dw_la.read_next_header(archive, &entry) == ARCHIVE_OK)
+		misreads = dw_la.entry_mtime(entry) == -1;
+	dw_la.read_free(archive);
 	return misreads;
 }
 
@@ -62,7 +59,7 @@ struct import_time dw_import_time(struct import_job *job, int64_t seconds,
 				  long nanoseconds)
 {
 	struct import_time time = { seconds, 0 };
-	const int format = archive_format(job->archive);
+	const int format = dw_la.format(job->archive);
 
 	if (nanoseconds <= 0 || nanoseconds >= NS_PER_SECOND)
 		return time;

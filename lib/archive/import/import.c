@@ -24,9 +24,12 @@ int dwarfs_archive_import_new(dwarfs_builder *builder, dwarfs_archive_import **i
 	if (!builder || !import_out)
 		return dw_fail_null(err, "builder and import_out");
 
-	dwarfs_archive_import *import = dw_calloc(1, sizeof(*import));
+	dwarfs_archive_import *import;
+	int ret = dw_la_load(err);
 
-	if (!import)
+	if (ret < 0)
+		return ret;
+	if (!(import = dw_calloc(1, sizeof(*import))))
 		return dw_fail_nomem(err);
 	import->builder = builder;
 	*import_out = import;
@@ -184,15 +187,15 @@ static int fail_header(struct import_job *job, dwarfs_error **err)
 
 static bool is_of(const struct import_job *job, int format)
 {
-	return (archive_format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) == format;
+	return (dw_la.format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) == format;
 }
 
 /* Warnings about names mean that they are not UTF-8; they are still complete. */
 static void pass_on_warning(struct import_job *job)
 {
-	const char *said = archive_error_string(job->archive);
+	const char *said = dw_la.error_string(job->archive);
 
-	job->shown = archive_entry_pathname(job->entry);
+	job->shown = dw_la.entry_pathname(job->entry);
 	if (said && !strstr(said, "can't be converted") &&
 	    !strstr(said, "cannot be converted"))
 		dw_import_warn(job, "%s", said);
@@ -201,9 +204,9 @@ static void pass_on_warning(struct import_job *job)
 /* The directory at the end of a zip cannot be read through compression. */
 static void warn_of_lost_directory(struct import_job *job)
 {
-	if (!is_of(job, ARCHIVE_FORMAT_ZIP) || archive_filter_count(job->archive) <= 1)
+	if (!is_of(job, ARCHIVE_FORMAT_ZIP) || dw_la.filter_count(job->archive) <= 1)
 		return;
-	job->shown = archive_entry_pathname(job->entry);
+	job->shown = dw_la.entry_pathname(job->entry);
 	dw_import_warn(job, "the first of a compressed zip, of which modes and symbolic "
 			    "links cannot be read");
 }
@@ -212,8 +215,7 @@ static int read_entries(struct import_job *job, dwarfs_error **err)
 {
 	int got, ret;
 
-	while ((got = archive_read_next_header(job->archive, &job->entry)) !=
-	       ARCHIVE_EOF) {
+	while ((got = dw_la.read_next_header(job->archive, &job->entry)) != ARCHIVE_EOF) {
 		if (got != ARCHIVE_OK && got != ARCHIVE_WARN)
 			return fail_header(job, err);
 		if (got == ARCHIVE_WARN)
@@ -232,15 +234,15 @@ static int read_entries(struct import_job *job, dwarfs_error **err)
 /* libarchive takes the end of the bytes for that of a tar, wherever they end. */
 int dw_import_check_end(struct import_job *job, dwarfs_error **err)
 {
-	const uint64_t last = (uint64_t)archive_read_header_position(job->archive);
-	const uint64_t end = (uint64_t)archive_filter_bytes(job->archive, 0);
+	const uint64_t last = (uint64_t)dw_la.read_header_position(job->archive);
+	const uint64_t end = (uint64_t)dw_la.filter_bytes(job->archive, 0);
 	int ret;
 
 	if ((ret = dw_feed_verify_rest(&job->feed, err)) < 0)
 		return ret;
 	if (!is_of(job, ARCHIVE_FORMAT_TAR))
 		return 0;
-	if (end > last && (archive_filter_count(job->archive) > 1 ||
+	if (end > last && (dw_la.filter_count(job->archive) > 1 ||
 			   !dw_feed_ends_abruptly(&job->feed, end)))
 		return 0;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -264,11 +266,11 @@ static int new_archive(struct import_job *job, dwarfs_error **err)
 {
 	int ret;
 
-	archive_read_free(job->archive);
+	dw_la.read_free(job->archive);
 	job->archive = NULL;
 	if ((ret = dw_archive_reserve(err)) < 0)
 		return ret;
-	if (!(job->archive = archive_read_new()))
+	if (!(job->archive = dw_la.read_new()))
 		return dw_fail_nomem(err);
 	if ((ret = dw_archive_format_enable(job->archive, job->import->format, err)) < 0)
 		return ret;
@@ -280,9 +282,9 @@ static int new_archive(struct import_job *job, dwarfs_error **err)
 /* The filter of the stored bytes, or ARCHIVE_FILTER_NONE; the last one is the feed. */
 static int first_filter(struct archive *archive)
 {
-	const int count = archive_filter_count(archive);
+	const int count = dw_la.filter_count(archive);
 
-	return count > 1 ? archive_filter_code(archive, count - 2) : ARCHIVE_FILTER_NONE;
+	return count > 1 ? dw_la.filter_code(archive, count - 2) : ARCHIVE_FILTER_NONE;
 }
 
 /* The locale must be set before the first name is read, and depends on the format. */
@@ -296,10 +298,10 @@ static int find_locale(struct import_job *job, dwarfs_error **err)
 	dw_feed_begin_trial(&job->feed);
 	if ((ret = new_archive(job, err)) < 0)
 		return ret;
-	archive_read_next_header(job->archive, &job->entry);
+	dw_la.read_next_header(job->archive, &job->entry);
 	is_tar = is_of(job, ARCHIVE_FORMAT_TAR);
 	filter = first_filter(job->archive);
-	archive_read_free(dw_steal(job->archive));
+	dw_la.read_free(dw_steal(job->archive));
 	dw_feed_end_trial(&job->feed);
 	if ((ret = dw_feed_verify(&job->feed, filter, err)) < 0)
 		return ret;
@@ -352,7 +354,7 @@ static int end_import(struct import_job *job, int ret)
 {
 	dw_import_free_late(job);
 	dw_free(dw_steal(job->lost));
-	archive_read_free(job->archive);
+	dw_la.read_free(job->archive);
 	dw_locale_leave(&job->locale);
 	dw_feed_release(&job->feed);
 	dw_buffer_free(&job->path);

@@ -5,11 +5,11 @@
 #ifndef DW_ARCHIVE_IMPORT_IMPORT_H
 #define DW_ARCHIVE_IMPORT_IMPORT_H
 
-#include <archive_entry.h>
 #include <dwarfs/archive.h>
 
 #include "archive/feed.h"
 #include "archive/formats.h"
+#include "archive/libarchive.h"
 
 struct dwarfs_archive_import {
 	dwarfs_builder *builder;

@@ -13,8 +13,7 @@
 
 static int set_owner(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
-	la_int64_t uid = archive_entry_uid(job->entry),
-		   gid = archive_entry_gid(job->entry);
+	la_int64_t uid = dw_la.entry_uid(job->entry), gid = dw_la.entry_gid(job->entry);
 
 	if (uid == DW_NO_ID || gid == DW_NO_ID) {
 		dw_import_warn(job, "no system has the owner or group %u; it becomes %u",
@@ -43,18 +42,18 @@ static void set_item_times(struct import_job *job, dwarfs_item *item)
 {
 	struct archive_entry *entry = job->entry;
 
-	if (archive_entry_mtime_is_set(entry))
-		set_time(job, item, DWARFS_MTIME, archive_entry_mtime(entry),
-			 archive_entry_mtime_nsec(entry));
-	if (archive_entry_atime_is_set(entry))
-		set_time(job, item, DWARFS_ATIME, archive_entry_atime(entry),
-			 archive_entry_atime_nsec(entry));
-	if (archive_entry_ctime_is_set(entry))
-		set_time(job, item, DWARFS_CTIME, archive_entry_ctime(entry),
-			 archive_entry_ctime_nsec(entry));
-	if (archive_entry_birthtime_is_set(entry))
-		set_time(job, item, DWARFS_BTIME, archive_entry_birthtime(entry),
-			 archive_entry_birthtime_nsec(entry));
+	if (dw_la.entry_mtime_is_set(entry))
+		set_time(job, item, DWARFS_MTIME, dw_la.entry_mtime(entry),
+			 dw_la.entry_mtime_nsec(entry));
+	if (dw_la.entry_atime_is_set(entry))
+		set_time(job, item, DWARFS_ATIME, dw_la.entry_atime(entry),
+			 dw_la.entry_atime_nsec(entry));
+	if (dw_la.entry_ctime_is_set(entry))
+		set_time(job, item, DWARFS_CTIME, dw_la.entry_ctime(entry),
+			 dw_la.entry_ctime_nsec(entry));
+	if (dw_la.entry_birthtime_is_set(entry))
+		set_time(job, item, DWARFS_BTIME, dw_la.entry_birthtime(entry),
+			 dw_la.entry_birthtime_nsec(entry));
 }
 
 /* Of a xar, libarchive (3.6.2) stores the numbers of a device as those of the device that
@@ -62,13 +61,13 @@ static void set_item_times(struct import_job *job, dwarfs_item *item)
 void dw_import_device(struct archive *archive, struct archive_entry *entry,
 		      uint64_t *major_out, uint64_t *minor_out)
 {
-	*major_out = (uint64_t)archive_entry_rdevmajor(entry);
-	*minor_out = (uint64_t)archive_entry_rdevminor(entry);
-	if ((archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_XAR ||
+	*major_out = (uint64_t)dw_la.entry_rdevmajor(entry);
+	*minor_out = (uint64_t)dw_la.entry_rdevminor(entry);
+	if ((dw_la.format(archive) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_XAR ||
 	    *major_out != 0 || *minor_out != 0)
 		return;
-	*major_out = (uint64_t)archive_entry_devmajor(entry);
-	*minor_out = (uint64_t)archive_entry_devminor(entry);
+	*major_out = (uint64_t)dw_la.entry_devmajor(entry);
+	*minor_out = (uint64_t)dw_la.entry_devminor(entry);
 }
 
 static int set_item_device(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
@@ -86,7 +85,7 @@ static int set_item_device(struct import_job *job, dwarfs_item *item, dwarfs_err
 
 static int set_target(struct archive_entry *entry, dwarfs_item *item, dwarfs_error **err)
 {
-	const char *target = archive_entry_symlink(entry);
+	const char *target = dw_la.entry_symlink(entry);
 
 	if (!target || !*target)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "is a symbolic link to nothing");
@@ -117,7 +116,7 @@ static int set_xattrs(struct import_job *job, dwarfs_item *item, dwarfs_error **
 
 static int known_type(struct import_job *job, uint32_t *type_out, dwarfs_error **err)
 {
-	*type_out = archive_entry_filetype(job->entry);
+	*type_out = dw_la.entry_filetype(job->entry);
 	switch (*type_out) {
 	case AE_IFREG:
 	case AE_IFDIR:

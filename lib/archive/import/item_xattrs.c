@@ -98,8 +98,8 @@ int dw_import_xattrs(struct archive_entry *entry, struct import_xattr **list_out
 	struct import_xattr one = { 0 };
 	int ret;
 
-	archive_entry_xattr_reset(entry);
-	while (archive_entry_xattr_next(entry, &one.name, &one.value, &one.bytes) ==
+	dw_la.entry_xattr_reset(entry);
+	while (dw_la.entry_xattr_next(entry, &one.name, &one.value, &one.bytes) ==
 	       ARCHIVE_OK) {
 		if (!one.name) {
 			nameless++;
