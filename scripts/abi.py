@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The ABI of libdwarfs: its version map and the dump that changes are compared with.
+"""The ABI of libdwarfs: its version maps and the dump that changes are compared with.
 
-    abi.py map                  write lib/libdwarfs.map: add new functions to the newest node
+    abi.py map                  write lib/libdwarfs.map and lib/libdwarfs-reader.map: add new
+                                functions to the newest node
     abi.py dump                 write tests/abi/libdwarfs.abi
     abi.py diff                 compare the headers with that dump; exit 0 when they are compatible
 
@@ -14,7 +15,9 @@ need abidw and abidiff (Debian: abigail-tools), and x86_64, of which the dump is
 The dump is that of a library generated from the headers: a function without a body for each
 declaration. So it has public types only, and is independent of members of private ones.
 Compilation and the test of symbols verify that the real library has these functions with these
-types.
+types. Three more kinds of functions make the dump contain what no function of the library has
+in its type: enum_X() returns the enum X, inline_X() has the type of the inline function X, and
+macro_X() returns an enum with the value of the macro X.
 """
 import os
 import re
@@ -26,19 +29,47 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEADERS = os.path.join(ROOT, "include", "dwarfs")
 MAP = os.path.join(ROOT, "lib", "libdwarfs.map")
 DUMP = os.path.join(ROOT, "tests", "abi", "libdwarfs.abi")
+
+# Macros that are not constants, or change with each release.
+NO_CONSTANTS = r"DWARFS_(BEGIN_DECLS|END_DECLS|API|VERSION_\w+|\w+_H)$"
+# Macros whose value is a struct of one number.
+NUMBERED = ("DWARFS_ROOT_ENTRY", "DWARFS_ROOT_INODE")
+
+
+def headers():
+    """The text of each header without comments, and without continued lines."""
+    for header in sorted(os.listdir(HEADERS)):
+        if header.endswith(".h"):
+            with open(os.path.join(HEADERS, header), encoding="utf-8") as source:
+                text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
+            yield text.replace("\\\n", " ")
+
+
 def prototypes():
     """The public functions, in the order of the headers: name -> declaration."""
     found = {}
-    for header in sorted(os.listdir(HEADERS)):
-        if not header.endswith(".h"):
-            continue
-        with open(os.path.join(HEADERS, header), encoding="utf-8") as source:
-            text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
+    for text in headers():
         text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
         for part in text.split("DWARFS_API")[1:]:
             declaration = " ".join(part[:part.index(";")].split())
             found[re.search(r"(\w+)\s*\(", declaration).group(1)] = declaration
     return found
+
+
+def other_interfaces():
+    """C code of functions for what is not in the type of a function of the library."""
+    text = "\n".join(headers())
+    code = [f"enum {name} enum_{name}(void) {{ __builtin_trap(); }}"
+            for name in re.findall(r"^enum (\w+) \{", text, re.M)]
+    code += [f"{result} inline_{name}({parameters}) {{ __builtin_trap(); }}"
+             for result, name, parameters in re.findall(
+                 r"^static inline ([\w \*]*?)(\w+)\(([^)]*)\)\n\{", text, re.M)]
+    macros = [name for name in re.findall(r"^#define (\w+)[ \t]+\S", text, re.M)
+              if not re.match(NO_CONSTANTS, name) and name not in NUMBERED]
+    code += [f"enum macro_{name} {{ value_of_{name} = ({name}) }};\n"
+             f"enum macro_{name} macro_{name}(void) {{ __builtin_trap(); }}" for name in macros]
+    code += [f"__typeof__({name}) macro_{name}(void) {{ return {name}; }}" for name in NUMBERED]
+    return "\n".join(code) + "\n"
 
 
 def nodes():
@@ -85,6 +116,7 @@ def dump(path):
             out.write("#include <dwarfs/dwarfs.h>\n")
             for declaration in prototypes().values():
                 out.write(declaration + " { __builtin_trap(); }\n")
+            out.write(other_interfaces())
         subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-g", "-gdwarf-4", "-O0",
                         "-shared", "-fPIC", "-fno-builtin", "-Wl,-soname,libdwarfs.so.0",
                         "-I", os.path.dirname(HEADERS), source, "-o", library], check=True)

@@ -53,6 +53,26 @@ def main():
                         ""), "dwarfs_image_offset")
     with suite.case("another value of a constant is refused"):
         refused(changed("\tDWARFS_VERIFY_LAZY,", "\tDWARFS_VERIFY_LAZY = 7,"), "DWARFS_VERIFY_LAZY")
+    with suite.case("another value of a constant that no function has in its type is refused"):
+        refused(changed("\tDWARFS_ERR_IO = -4,", "\tDWARFS_ERR_IO = -40,", "error.h"),
+                "DWARFS_ERR_IO")
+        refused(changed("\tDWARFS_SECTION_SCHEMA = 7,", "\tDWARFS_SECTION_SCHEMA = 6,"),
+                "DWARFS_SECTION_SCHEMA")
+        refused(changed("\tDWARFS_REWRITE_METADATA = 2,", "", "rewrite.h"),
+                "DWARFS_REWRITE_METADATA")
+    with suite.case("a further constant is accepted"):
+        done = changed("\tDWARFS_ERR_LIMIT = -16,", "\tDWARFS_ERR_LIMIT = -16,\n"
+                       "\tDWARFS_ERR_MORE = -17,", "error.h")
+        assert done.returncode == 0, done.stdout + done.stderr
+    with suite.case("another value of a macro is refused"):
+        refused(changed("DWARFS_NAME_BUFFER_BYTES 256", "DWARFS_NAME_BUFFER_BYTES 64", "walk.h"),
+                "DWARFS_NAME_BUFFER_BYTES")
+        refused(changed("DWARFS_OFFSET_AUTO UINT64_MAX", "DWARFS_OFFSET_AUTO 0"),
+                "DWARFS_OFFSET_AUTO")
+        refused(changed("#define DWARFS_SIZE_AUTO UINT64_MAX", ""), "DWARFS_SIZE_AUTO")
+    with suite.case("another inline function is refused"):
+        refused(changed("dwarfs_entry dwarfs_entry_at(uint32_t", "dwarfs_entry dwarfs_entry_at(int",
+                        "walk.h"), "dwarfs_entry_at")
     with suite.case("another member of a struct is refused"):
         refused(changed("\tsize_t bytes;\n};", "\tsize_t bytes;\n\tint more;\n};", "file.h"),
                 "dwarfs_iovec")
