@@ -28,6 +28,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEADERS = os.path.join(ROOT, "include", "dwarfs")
 MAP = os.path.join(ROOT, "lib", "libdwarfs.map")
+# A process may load this library and libdwarfs.so, of different versions: it has its own nodes.
+READER_MAP = os.path.join(ROOT, "lib", "libdwarfs-reader.map")
 DUMP = os.path.join(ROOT, "tests", "abi", "libdwarfs.abi")
 
 # Macros that are not constants, or change with each release.
@@ -36,19 +38,25 @@ NO_CONSTANTS = r"DWARFS_(BEGIN_DECLS|END_DECLS|API|VERSION_\w+|\w+_H)$"
 NUMBERED = ("DWARFS_ROOT_ENTRY", "DWARFS_ROOT_INODE")
 
 
-def headers():
-    """The text of each header without comments, and without continued lines."""
-    for header in sorted(os.listdir(HEADERS)):
+def headers(names=None):
+    """The text of each header (all of them, by default) without comments, and without continued
+    lines."""
+    for header in sorted(names or os.listdir(HEADERS)):
         if header.endswith(".h"):
             with open(os.path.join(HEADERS, header), encoding="utf-8") as source:
                 text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
             yield text.replace("\\\n", " ")
 
 
-def prototypes():
-    """The public functions, in the order of the headers: name -> declaration."""
+def reader_headers():
+    with open(os.path.join(HEADERS, "reader.h"), encoding="utf-8") as source:
+        return re.findall(r"#include <dwarfs/(\w+\.h)>", source.read())
+
+
+def prototypes(names=None):
+    """The public functions of headers, in the order of these: name -> declaration."""
     found = {}
-    for text in headers():
+    for text in headers(names):
         text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
         for part in text.split("DWARFS_API")[1:]:
             declaration = " ".join(part[:part.index(";")].split())
@@ -72,9 +80,9 @@ def other_interfaces():
     return "\n".join(code) + "\n"
 
 
-def nodes():
-    """The nodes of the map in their order: name -> symbols."""
-    with open(MAP, encoding="utf-8") as source:
+def nodes(path):
+    """The nodes of a map in their order: name -> symbols."""
+    with open(path, encoding="utf-8") as source:
         text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
     found = {}
     for name, body in re.findall(r"([\w.]+)\s*\{(.*?)\}", text, flags=re.S):
@@ -83,19 +91,18 @@ def nodes():
     return found
 
 
-def node_of_this_version():
+def version():
     with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as source:
-        version = re.search(r"version: '(\d+\.\d+)\.", source.read()).group(1)
-    return "LIBDWARFS_" + version
+        return re.search(r"version: '(\d+\.\d+)\.", source.read()).group(1)
 
 
-def write_map():
-    known, names = nodes(), prototypes().keys()
+def write_map(path, prefix, names):
+    known = nodes(path)
     new = sorted(set(names) - {symbol for symbols in known.values() for symbol in symbols})
     gone = sorted({symbol for symbols in known.values() for symbol in symbols} - set(names))
     if gone:
-        sys.exit("in the map, but no longer declared: " + ", ".join(gone))
-    known.setdefault(node_of_this_version(), []).extend(new)
+        sys.exit(f"in {os.path.basename(path)}, but no longer declared: " + ", ".join(gone))
+    known.setdefault(prefix + version(), []).extend(new)
     lines, before = ["# SPDX-License-Identifier: MIT\n"], ""
     for number, (node, symbols) in enumerate(known.items()):
         lines.append(node + " {\n\tglobal:\n")
@@ -104,7 +111,7 @@ def write_map():
             lines.append("\tlocal:\n\t\t*;\n")
         lines.append("}" + before + ";\n")
         before = " " + node
-    with open(MAP, "w", encoding="utf-8") as out:
+    with open(path, "w", encoding="utf-8") as out:
         out.writelines(lines)
 
 
@@ -142,7 +149,8 @@ def diff():
 def main():
     arguments = sys.argv[1:]
     if arguments == ["map"]:
-        write_map()
+        write_map(MAP, "LIBDWARFS_", prototypes())
+        write_map(READER_MAP, "LIBDWARFS_READER_", prototypes(reader_headers()))
     elif arguments == ["dump"]:
         dump(DUMP)
     elif arguments == ["diff"]:
