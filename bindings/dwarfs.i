@@ -74,6 +74,7 @@ DWARFS_NULLABLE(const dwarfs_task *task)
 %ignore dwarfs_difference_value;
 /* What has no names is for programs that know what they look for. */
 %ignore dwarfs_salvage_blocks;
+%ignore dwarfs_salvage_blocks_io;
 
 /* An entry and an inode are numbers in every language. */
 %ignore dwarfs_entry;

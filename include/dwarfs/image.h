@@ -127,7 +127,7 @@ DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options,
 /**
  * Set the task that reports the progress of dwarfs_image_open() and cancels it, while it
  * searches for the image, reads the metadata and verifies its hash. The task is not used
- * after that call. It also cancels dwarfs_salvage_blocks().
+ * after that call. It also cancels dwarfs_salvage_blocks() and dwarfs_salvage_blocks_io().
  *
  * @param options  the options
  * @param task     a task, or NULL for none, the default

@@ -15,7 +15,8 @@
  * all codes of a callback (dwarfs_io_new()), also DWARFS_ERR_IO. With DWARFS_ERR_CORRUPT,
  * _CHECKSUM, _NOT_IMAGE or _UNSUPPORTED a callback says that the bytes are damaged.
  *
- * Without metadata files have no names; dwarfs_salvage_blocks() returns the blocks then.
+ * Without metadata files have no names; dwarfs_salvage_blocks() and dwarfs_salvage_blocks_io()
+ * return the blocks then.
  */
 #ifndef DWARFS_SALVAGE_H
 #define DWARFS_SALVAGE_H
@@ -80,10 +81,10 @@ DWARFS_API int dwarfs_file_lost_bytes(const dwarfs_image *image, dwarfs_inode in
  * @param bytes  how many
  * @param why    the error if the block is lost, valid during the call; otherwise NULL
  * @param err    receives why the callback stops; may be NULL
- * @param user   as given to dwarfs_salvage_blocks()
+ * @param user   as given to dwarfs_salvage_blocks() or dwarfs_salvage_blocks_io()
  * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
- * Threads: the thread that called dwarfs_salvage_blocks().
+ * Threads: the thread that called that function.
  */
 typedef int (*dwarfs_salvage_block_fn)(uint32_t block, const void *data, size_t bytes,
 				       const dwarfs_error *why, dwarfs_error **err,
@@ -109,6 +110,25 @@ DWARFS_API int dwarfs_salvage_blocks(dwarfs_context *context, const char *path,
 				     const dwarfs_image_options *options,
 				     dwarfs_salvage_block_fn block, void *user,
 				     dwarfs_error **err);
+
+/**
+ * As dwarfs_salvage_blocks(), for the image in a source.
+ *
+ * @param context  the shared context; NULL for a private one
+ * @param io       the source, not a stream; not needed afterwards
+ * @param options  where the image is; NULL for the defaults
+ * @param block    called for each block
+ * @param user     passed to it
+ * @param err      receives the details on failure; may be NULL
+ * @return as dwarfs_salvage_blocks(); DWARFS_ERR_INVALID for a stream; or the code of the
+ *         source's callback if it does not mean damage, see above
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_salvage_blocks_io(dwarfs_context *context, dwarfs_io *io,
+					const dwarfs_image_options *options,
+					dwarfs_salvage_block_fn block, void *user,
+					dwarfs_error **err);
 
 DWARFS_END_DECLS
 

@@ -378,6 +378,11 @@ struct blocks {
 	uint32_t good, lost, stop_after;
 };
 
+struct limited {
+	struct bytes bytes;
+	int reads;
+};
+
 static int take_block(uint32_t block, const void *data, size_t bytes,
 		      const dwarfs_error *why, dwarfs_error **err, void *user)
 {
@@ -420,6 +425,67 @@ static void blocks_come_without_metadata(void **state)
 	free(copy.data);
 }
 
+/* A source that fails for a while, from the tenth read on. */
+static int read_at_first(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+			 dwarfs_error **err, void *user)
+{
+	struct limited *limited = user;
+
+	if (limited->reads++ >= 9)
+		return dwarfs_error_set(err, DWARFS_ERR_LIMIT, 0, "try again later");
+	memcpy(buffer, limited->bytes.data + offset, bytes);
+	*bytes_out = bytes;
+	return 0;
+}
+
+static void blocks_come_from_any_source(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct bytes copy = damage(fixture);
+	dwarfs_image *image = open_image(fixture, NULL);
+	const uint32_t count = dwarfs_image_block_count(image);
+	struct blocks blocks = { 0 }, none = { 0 };
+	struct limited limited = { .bytes = copy };
+	dwarfs_error *err = NULL;
+	dwarfs_io *io = NULL;
+	int fd = open(fixture->path, O_RDONLY), pipe_ends[2];
+
+	assert_success(
+		dwarfs_io_from_memory(copy.data, copy.size - 1500, NULL, NULL, &io, &err),
+		err);
+	assert_success(
+		dwarfs_salvage_blocks_io(NULL, io, NULL, take_block, &blocks, &err), err);
+	assert_int_equal(blocks.lost, 1);
+	assert_int_equal(blocks.good, count - 1);
+	dwarfs_io_free(io);
+
+	blocks = (struct blocks){ 0 };
+	assert_success(dwarfs_io_from_fd(fd, &io, &err), err);
+	assert_success(
+		dwarfs_salvage_blocks_io(NULL, io, NULL, take_block, &blocks, &err), err);
+	assert_int_equal(blocks.good, count);
+	dwarfs_io_free(io);
+	close(fd);
+
+	/* A failure of the source that is not damage. */
+	assert_success(
+		dwarfs_io_new(read_at_first, copy.size - 1500, NULL, &limited, &io, &err),
+		err);
+	assert_failure(dwarfs_salvage_blocks_io(NULL, io, NULL, take_block, &none, &err),
+		       DWARFS_ERR_LIMIT, err);
+	dwarfs_io_free(io);
+
+	assert_int_equal(pipe(pipe_ends), 0);
+	assert_success(dwarfs_io_from_stream(pipe_ends[0], &io, &err), err);
+	assert_failure(dwarfs_salvage_blocks_io(NULL, io, NULL, take_block, &none, &err),
+		       DWARFS_ERR_INVALID, err);
+	dwarfs_io_free(io);
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+	dwarfs_image_free(image);
+	free(copy.data);
+}
+
 /* -- following links ----------------------------------------------------------------- */
 
 static void links_are_followed_within_the_image(void **state)
@@ -454,6 +520,7 @@ int main(void)
 		cmocka_unit_test(zeros_stand_for_what_is_lost),
 		cmocka_unit_test(without_salvage_damage_is_an_error),
 		cmocka_unit_test(blocks_come_without_metadata),
+		cmocka_unit_test(blocks_come_from_any_source),
 		cmocka_unit_test(links_are_followed_within_the_image),
 	};
 

@@ -504,6 +504,29 @@ static int give_block(const dwarfs_image *image, uint32_t block,
 	return ret == 0 ? 0 : dw_callback_fail(ret, &stop, err);
 }
 
+int dwarfs_salvage_blocks_io(dwarfs_context *context, dwarfs_io *io,
+			     const dwarfs_image_options *options,
+			     dwarfs_salvage_block_fn block, void *user,
+			     dwarfs_error **err)
+{
+	DW_USE_ALLOCATOR_OF(context);
+
+	if (!io || !block)
+		return dw_fail_null(err, "io and block");
+
+	dwarfs_image *image;
+	int ret;
+
+	if ((ret = dw_image_begin(context, io, options, DWARFS_SALVAGE_INTACT, &image,
+				  err)) < 0)
+		return ret;
+	for (uint32_t i = 0; i < image->block_count && ret == 0; i++)
+		if ((ret = dw_opening_tick(image, err)) == 0)
+			ret = give_block(image, i, block, user, err);
+	dwarfs_image_free(image);
+	return ret;
+}
+
 int dwarfs_salvage_blocks(dwarfs_context *context, const char *path,
 			  const dwarfs_image_options *options,
 			  dwarfs_salvage_block_fn block, void *user, dwarfs_error **err)
@@ -514,16 +537,9 @@ int dwarfs_salvage_blocks(dwarfs_context *context, const char *path,
 		return dw_fail_null(err, "path and block");
 
 	auto_io dwarfs_io *io = NULL;
-	dwarfs_image *image;
 	int ret;
 
-	if ((ret = dwarfs_io_open(path, &io, err)) < 0 ||
-	    (ret = dw_image_begin(context, io, options, DWARFS_SALVAGE_INTACT, &image,
-				  err)) < 0)
+	if ((ret = dwarfs_io_open(path, &io, err)) < 0)
 		return ret;
-	for (uint32_t i = 0; i < image->block_count && ret == 0; i++)
-		if ((ret = dw_opening_tick(image, err)) == 0)
-			ret = give_block(image, i, block, user, err);
-	dwarfs_image_free(image);
-	return ret;
+	return dwarfs_salvage_blocks_io(context, io, options, block, user, err);
 }
