@@ -65,7 +65,7 @@ def may_be_null(function, kind, name, functions, callbacks):
     for like in re.findall(r"[Aa]s (dwarfs_\w+)\(\)", function.prose()):
         texts = {**functions[like].described(), **texts}
     if name in texts:
-        return "NULL" in texts[name]
+        return re.search(r"(?<!not )NULL", texts[name]) is not None
     # A short comment: NULL is the callback or the task, otherwise the result.
     is_object = name == function.parameters[0][1]
     return "NULL" in function.prose() and not is_object and \
