@@ -62,7 +62,8 @@ typedef struct dwarfs_allocator {
  * callback changes it, the change ends when the function that called the callback returns.
  *
  * @param allocator     the allocator; NULL for malloc(), the default of each thread
- * @param previous_out  receives the one that was set before, NULL for malloc(); may be NULL
+ * @param previous_out  receives the one that was set before, borrowed from the program that set
+ *                      it, NULL for malloc(); may be NULL
  * @param err           receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID if struct_bytes is too small or allocate or release is NULL,
  *         and then the previous allocator stays

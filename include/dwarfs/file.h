@@ -27,7 +27,7 @@ typedef struct dwarfs_file dwarfs_file;
  * @param inode      inode of a regular file
  * @param buffer     destination of the bytes
  * @param bytes      how many to read
- * @param offset     from the start of the file
+ * @param offset     in bytes from the start of the file
  * @param bytes_out  receives how many were read: fewer than requested only at the end of
  *                   the file, 0 at or after its end
  * @param err        receives the details on failure; may be NULL
@@ -96,7 +96,7 @@ struct dwarfs_iovec {
  * @param file       a file
  * @param pieces     filled in their order
  * @param count      how many
- * @param offset     from the start of the file
+ * @param offset     in bytes from the start of the file
  * @param bytes_out  receives how many bytes were read in all: fewer than requested only at the
  *                   end of the file
  * @param err        receives the details on failure; may be NULL
@@ -112,8 +112,9 @@ DWARFS_API int dwarfs_file_readv(const dwarfs_file *file,
  * Find data, like lseek() with SEEK_DATA.
  *
  * @param file        a file
- * @param offset      where to start
- * @param offset_out  receives the first offset at or after the start that is not in a hole
+ * @param offset      where to start, in bytes from the start of the file
+ * @param offset_out  receives the first offset in bytes, at or after the start, that is not
+ *                    in a hole
  * @param err         receives the details on failure; may be NULL
  * @return 0; DWARFS_ERR_NOT_FOUND when there is no data at or after offset (as ENXIO)
  *
@@ -126,8 +127,9 @@ DWARFS_API int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset,
  * Find a hole, like lseek() with SEEK_HOLE. The end of the file counts as one.
  *
  * @param file        a file
- * @param offset      where to start
- * @param offset_out  receives the first offset at or after the start that is in a hole
+ * @param offset      where to start, in bytes from the start of the file
+ * @param offset_out  receives the first offset in bytes, at or after the start, that is in a
+ *                    hole
  * @param err         receives the details on failure; may be NULL
  * @return 0; DWARFS_ERR_NOT_FOUND when offset is at or past the end (as ENXIO)
  *
@@ -174,7 +176,7 @@ typedef struct dwarfs_borrowed dwarfs_borrowed;
  *
  * @param file    a file
  * @param bytes   how many to read
- * @param offset  from the start of the file
+ * @param offset  in bytes from the start of the file
  * @param out     receives the bytes, fewer than requested only at the end of the file; release
  *                them soon, with dwarfs_borrowed_free()
  * @param err     receives the details on failure; may be NULL
@@ -258,7 +260,7 @@ DWARFS_API int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *in
  * @param inode   the file
  * @param data    the bytes, valid during the call; NULL for a hole and for the last call
  * @param bytes   how many
- * @param offset  from the start of the file
+ * @param offset  in bytes from the start of the file
  * @param err     receives why the callback stops; may be NULL
  * @param user    as given to dwarfs_read_in_order()
  * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
@@ -340,7 +342,7 @@ DWARFS_API size_t dwarfs_part_count(const dwarfs_part *part);
  * @param part        a part
  * @param index       from 0; less than dwarfs_part_count()
  * @param bytes_out   receives its size, at least 1
- * @param offset_out  receives its offset in the file
+ * @param offset_out  receives its offset in the file, in bytes
  * @return its bytes, valid during the call; NULL for an index that does not exist
  *
  * Threads: any. Since 0.1.

@@ -361,7 +361,7 @@ DWARFS_API uint32_t dwarfs_image_section_count(const dwarfs_image *image);
  * @param image      an image
  * @param section    0 to dwarfs_image_section_count() - 1
  * @param field      a dwarfs_section_field
- * @param value_out  receives the value
+ * @param value_out  receives the value; offsets and sizes are in bytes
  * @param err        receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or the error for a header or size that cannot be read
  *
@@ -403,13 +403,17 @@ DWARFS_API int dwarfs_image_unused_bytes(const dwarfs_image *image, uint64_t *un
 					 uint32_t count, dwarfs_error **err);
 
 /**
- * @return the format's name of a section type, such as "BLOCK"; "UNKNOWN".
+ * @return the format's name of a section type, such as "BLOCK"; "UNKNOWN"; a static string.
  *
  * Threads: any. Since 0.1.
  */
 DWARFS_API const char *dwarfs_section_type_name(uint32_t type);
 
-/** @return the format's name of a codec, such as "ZSTD"; "UNKNOWN". Threads: any. Since 0.1. */
+/**
+ * @return the format's name of a codec, such as "ZSTD"; "UNKNOWN"; a static string.
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API const char *dwarfs_compression_name(uint32_t compression);
 
 /**

@@ -185,8 +185,8 @@ DWARFS_API int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_
  *
  * @param data_out    receives the bytes; they must be valid until the next call
  * @param bytes_out   receives how many; 0 is accepted
- * @param offset_out  receives their offset in the file; if not set, they follow the
- *                    previous piece
+ * @param offset_out  receives their offset in the file, in bytes; if not set, they follow
+ *                    the previous piece
  * @param err         receives the reason of a failure; may be NULL
  * @param user        as given to dwarfs_item_set_reader()
  * @return 1 for a piece, 0 at the end, or a negative DWARFS_ERR_*, which

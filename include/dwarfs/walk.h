@@ -183,7 +183,7 @@ DWARFS_API int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
  * @param image      an image
  * @param entry      an entry
  * @param buffer     receives the name and a NUL; DWARFS_NAME_BUFFER_BYTES bytes always suffice
- * @param room       size of buffer
+ * @param room       size of buffer in bytes
  * @param bytes_out  receives the length without the NUL; may be NULL
  * @param err        receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE (also when room is too small) or DWARFS_ERR_CORRUPT
@@ -201,7 +201,7 @@ DWARFS_API int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry,
  * @param image      an image
  * @param inode      inode of a link
  * @param buffer     receives the target and a NUL; DWARFS_LINK_BUFFER_BYTES bytes always suffice
- * @param room       size of buffer
+ * @param room       size of buffer in bytes
  * @param bytes_out  receives the length without the NUL; may be NULL
  * @param err        receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID when it is not a symbolic link, DWARFS_ERR_RANGE or

@@ -40,7 +40,7 @@ DWARFS_API bool dwarfs_image_has_xattrs(const dwarfs_image *image);
  * @param image      an image
  * @param inode      an inode
  * @param buffer     receives the names; NULL to get only their size
- * @param room       size of buffer; ignored when that is NULL
+ * @param room       size of buffer in bytes; ignored when that is NULL
  * @param bytes_out  receives the bytes of all names with their NULs, also when room is too
  *                   small; may be NULL
  * @param err        receives the details on failure; may be NULL
@@ -61,7 +61,7 @@ DWARFS_API int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode,
  * @param inode      an inode
  * @param name       name of the attribute, with its namespace
  * @param buffer     receives the value, without a NUL; NULL to get only its length
- * @param room       size of buffer; ignored when that is NULL
+ * @param room       size of buffer in bytes; ignored when that is NULL
  * @param bytes_out  receives the length of the value, also when the buffer is too small;
  *                   may be NULL
  * @param err        receives the details on failure; may be NULL, and then nothing is

@@ -282,6 +282,35 @@ def incomplete():
     return lacking
 
 
+# Words for what becomes of an object or of memory that a function returns.
+OWNERSHIP = r"\bfree|\brelease|\bborrowed\b|\bvalid\b|\bstatic\b"
+# Words for errors besides the codes: those of another function, or of a callback.
+ERRORS = r"DWARFS_ERR_|\b[Aa]s dwarfs_\w+\(\)|\bcode of\b|\bcannot fail\b"
+# Names of parameters that do not tell the unit.
+NO_UNIT = r"(\w+_)?(offset|position|size|length|room|value|time)(_out)?"
+
+
+def unclear():
+    """Functions and callbacks whose comment lacks who owns an output, which errors there are, or
+    the unit of a number."""
+    lacking = []
+    for comment, result, name, parameters in commented():
+        parts = re.split(r"(?=@param|@return|Threads:|Since \d)", comment)
+        said = {part.split()[1]: part for part in parts if part.startswith("@param")}
+        returned = [part for part in parts if part.startswith("@return")]
+        for kind, word in parameters:
+            if kind == "dwarfs_error **":
+                if word != parameters[0][1] and result == "int" and \
+                        not re.search(ERRORS, " ".join(returned) or comment):
+                    lacking.append(f"{name}: errors")
+            elif "**" in kind and not re.search(OWNERSHIP, comment):
+                lacking.append(f"{name}: who owns {word}")
+            elif re.fullmatch(r"(u?int\d+_t|size_t|int)( \*)?", kind) and word in said and \
+                    re.fullmatch(NO_UNIT, word) and "byte" not in said[word]:
+                lacking.append(f"{name}: unit of {word}")
+    return lacking
+
+
 def reader_exceptions():
     """The headers that the manual says reader.h does not include."""
     with open(os.path.join(root, "man", "libdwarfs.3")) as source:
@@ -341,6 +370,9 @@ def main():
         assert not lacking, lacking
     with suite.case("comments describe results, all parameters, and threads of callbacks"):
         lacking = incomplete()
+        assert not lacking, lacking
+    with suite.case("comments say who owns outputs, which errors there are, and in which unit"):
+        lacking = unclear()
         assert not lacking, lacking
     with suite.case("the manual names the headers that the reader lacks"):
         lacks = set(headers()) - included("reader.h") - {"dwarfs.h", "reader.h"}
