@@ -11,6 +11,8 @@ import tap
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 READER_C = os.path.join(HERE, "reader.c")
+# Programs that check what they need of the reader, and print only what is wrong.
+CHECKS = ("calls", "sources", "allocations", "forks")
 FILES = {"a.txt": b"text\n" * 1000, "empty": b"", "sub/b.bin": bytes(range(256)) * 700,
          "sub/deep/c.txt": b"c"}
 
@@ -68,6 +70,16 @@ def expect(said, verifies_sha):
         code = error_number("DWARFS_ERR_UNSUPPORTED")
         wanted |= {f"warning {code}", f"check: {code}"}
     assert set(said.splitlines()) == wanted, said
+
+
+def check_source(name):
+    return os.path.join(HERE, name + ".c")
+
+
+def run_checks(program, image, **options):
+    """Run the programs of CHECKS, each with the path that program(NAME) returns."""
+    for name in CHECKS:
+        run(program(name), image, **options)
 
 
 def text_bytes(binary):

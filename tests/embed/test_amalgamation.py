@@ -55,6 +55,16 @@ def main():
             found = embed.text_bytes(program)
             print(f"# {found} bytes of code and constants")
             assert found <= MOST_BYTES, found
+        with suite.case("programs that check what they use"):
+            library = os.path.join(scratch, "dwarfs-reader.o")
+            embed.run("cc", "-O0", "-c", made[0], "-o", library)
+
+            def build_check(name):
+                output = os.path.join(scratch, name)
+                embed.run("cc", EMBEDDED, "-I", scratch, embed.check_source(name), library, "-o",
+                          output, *LIBRARIES)
+                return output
+            embed.run_checks(build_check, image)
         with suite.case("with every codec and nettle"):
             if os.environ.get("DWARFS_CODECS_ABSENT"):
                 raise tap.Skip("not every codec is installed")

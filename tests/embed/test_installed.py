@@ -59,16 +59,26 @@ def check_programs(prefix, kind, reader, pack):
 
 
 def test_pkg_config(suite, prefix, kind, scratch):
+    if kind == "static" and "shared" in KINDS:
+        prefix = static_only(prefix, scratch)
+    programs = []
     with suite.case(f"pkg-config, {kind}"):
         embed.need("pkg-config", "readelf")
-        if kind == "static" and "shared" in KINDS:
-            prefix = static_only(prefix, scratch)
-        programs = []
         for name, source, package in (("reader", embed.READER_C, "libdwarfs-reader"),
                                       ("pack", PACK_C, "libdwarfs")):
             programs.append(os.path.join(scratch, f"{name}-{kind}"))
             embed.run(CC, "-std=c11", source, "-o", programs[-1], *flags(prefix, package, kind))
         check_programs(prefix, kind, *programs)
+    with suite.case(f"pkg-config, {kind}: programs that check what they use"):
+        embed.need("pkg-config")
+        words = flags(prefix, "libdwarfs-reader", kind)
+
+        def build(name):
+            program = os.path.join(scratch, f"{name}-{kind}")
+            embed.run(CC, "-std=c11", embed.check_source(name), "-o", program, *words, "-lpthread")
+            return program
+        embed.run_checks(build, f"{programs[-1]}.dwarfs",
+                         env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
 
 
 def test_everything_static(suite, prefix, scratch):
@@ -95,6 +105,9 @@ def test_cmake(suite, prefix, scratch):
         for kind in KINDS:
             programs = [os.path.join(build, kind, f"{name}-{kind}") for name in ("reader", "pack")]
             check_programs(prefix, kind, *programs)
+            embed.run_checks(lambda name, kind=kind: os.path.join(build, kind, f"{name}-{kind}"),
+                             f"{programs[-1]}.dwarfs",
+                             env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
 
 
 def main():

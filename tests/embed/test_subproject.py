@@ -24,15 +24,20 @@ project('parent', 'c')
 subproject('libdwarfs')
 library = dependency('DEPENDENCY')
 executable('reader', 'reader.c', dependencies: library)
+foreach name : CHECKS
+  executable(name, name + '.c', dependencies: [library, dependency('threads')])
+endforeach
 """
+PROGRAMS = {(name, "executable") for name in ("reader", *embed.CHECKS)}
 
 
 def parent(name, dependency, *options):
     """The build folder of a project with the library in its folder subprojects."""
     root = os.path.join(FOLDER, name)
     build = os.path.join(root, "build")
-    files = {"meson.build": PARENT.replace("DEPENDENCY", dependency),
-             "options": "\n".join([embed.ROOT, PARENT, *options])}
+    files = {"meson.build": PARENT.replace("DEPENDENCY", dependency)
+             .replace("CHECKS", str(list(embed.CHECKS))),
+             "options": "\n".join([embed.ROOT, PARENT, *embed.CHECKS, *options])}
     old = os.path.join(root, "options")
     if os.path.exists(old) and open(old, encoding="utf-8").read() == files["options"] \
             and os.path.exists(os.path.join(build, "build.ninja")):
@@ -40,7 +45,8 @@ def parent(name, dependency, *options):
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(os.path.join(root, "subprojects"))
     os.symlink(embed.ROOT, os.path.join(root, "subprojects", "libdwarfs"))
-    os.symlink(embed.READER_C, os.path.join(root, "reader.c"))
+    for name in ("reader.c", "check.h", *(f"{check}.c" for check in embed.CHECKS)):
+        os.symlink(os.path.join(embed.HERE, name), os.path.join(root, name))
     for name, text in files.items():
         with open(os.path.join(root, name), "w", encoding="utf-8") as out:
             out.write(text)
@@ -80,15 +86,17 @@ def test_reader_only(suite, scratch):
     with suite.case("a reader-only subproject builds only the static library"):
         build = parent("reader-only", "libdwarfs-reader", "-Ddefault_library=static",
                        *[f"-Dlibdwarfs:{option}" for option in READER_ONLY])
-        assert targets(build) == {("reader", "executable"),
-                                  ("dwarfs-reader", "static library"),
-                                  ("dwarfs-reader-objects", "static library")}, targets(build)
+        assert targets(build) == PROGRAMS | {
+            ("dwarfs-reader", "static library"),
+            ("dwarfs-reader-objects", "static library")}, targets(build)
         assert introspect(build, "--tests") == []
         embed.run("ninja", "-C", build)
     image = None
     with suite.case("its program lists and reads an image, and verifies XXH3 only"):
         image = embed.make_image(scratch)
         embed.expect(embed.run(os.path.join(build, "reader"), image), verifies_sha=False)
+    with suite.case("programs that check what they use"):
+        embed.run_checks(lambda name: os.path.join(build, name), image)
     prefix = None
     with suite.case("it installs library, headers and descriptions of the reader"):
         prefix = install(build, scratch)
@@ -116,11 +124,10 @@ def test_complete(suite):
     with suite.case("a subproject with the writer has only the shared libraries"):
         build = parent("complete", "libdwarfs", "-Ddefault_library=shared")
         found = targets(build)
-        assert found == {("reader", "executable"), ("dwarfs", "shared library"),
-                         ("dwarfs-reader", "shared library"),
-                         ("dwarfs-archive", "static library"),
-                         ("dwarfs-internal", "static library"),
-                         ("dwarfs-reader-objects", "static library")}, found
+        assert found == PROGRAMS | {
+            ("dwarfs", "shared library"), ("dwarfs-reader", "shared library"),
+            ("dwarfs-archive", "static library"), ("dwarfs-internal", "static library"),
+            ("dwarfs-reader-objects", "static library")}, found
         assert introspect(build, "--tests") == []
 
 
