@@ -159,11 +159,12 @@ DWARFS_API int dwarfs_image_open(dwarfs_context *context, const char *path,
  * Open the image in a source.
  *
  * With an index at the end of the image and an offset that is known, this takes two rounds
- * of reads (see dwarfs_io_set_read_many()): at most 64 KiB at each end of the image, then
- * schema and metadata. Further small reads follow only if the index or the extended attributes
- * take more than 60 KiB. With DWARFS_OFFSET_AUTO the start is searched for first, in the first
- * 4 KiB, then in pieces of 1 MiB; without an index the headers of all sections are read one by
- * one.
+ * of reads (see dwarfs_io_set_read_many()): both ends of the image, then schema and metadata.
+ * Beyond index, schema and metadata at most 64 KiB are read; in an image without history also
+ * the digests, which follow the metadata. Further small reads follow only if the index takes
+ * more than 52 KiB, or history and extended attributes together more than 8 KiB. With
+ * DWARFS_OFFSET_AUTO the start is searched for first, in the first 4 KiB, then in pieces of
+ * 1 MiB; without an index the headers of all sections are read one by one.
  *
  * @param context    the shared context; NULL for a private one
  * @param io         the source, not a stream; kept alive by the image

@@ -353,10 +353,10 @@ static int walk_headers(struct dwarfs_image *image, dwarfs_error **err)
 
 /* -- sections that the index does not list ------------------------------------------- */
 
-/* The sections between the last one that the index lists and the index. Accepts all of
+/* The last section that the index lists, and those after it up to the index. Accepts all of
  * them or none: none if there is data that is not a section, or one of a type that the
- * index must list. Gives their number and where they begin. */
-static int walk_gap(const struct dwarfs_image *image, uint64_t *start_out,
+ * index must list. Gives how many there are: 0, or more than one. */
+static int walk_gap(const struct dwarfs_image *image, struct section *gap,
 		    uint32_t *count_out, dwarfs_error **err)
 {
 	const struct section *last = &image->sections[image->section_count - 2];
@@ -369,53 +369,39 @@ static int walk_gap(const struct dwarfs_image *image, uint64_t *start_out,
 		uint8_t bytes[DW_HEADER_BYTES];
 		int ret;
 
-		if (end - at < sizeof(bytes))
+		if (end - at < sizeof(bytes) || count == MAX_GAP_SECTIONS)
 			return 0;
 		if ((ret = dw_image_read(image, bytes, sizeof(bytes), at, err)) < 0)
 			return ret;
 		if (parse_header(image, bytes, &header) < 0 ||
 		    header.length > end - at - sizeof(bytes) ||
-		    (at != last->offset && dw_is_core_type(header.type)))
+		    (count > 0 && dw_is_core_type(header.type)))
 			return 0;
+		gap[count++] = (struct section){ .offset = at,
+						 .room = sizeof(bytes) + header.length,
+						 .type = header.type };
 		at += sizeof(bytes) + header.length;
-		if (count++ == 0)
-			*start_out = at;
-		if (count > MAX_GAP_SECTIONS)
-			return 0;
 	}
-	*count_out = count - 1;
+	*count_out = count > 1 ? count : 0;
 	return 0;
 }
 
-/* Insert them before the index. */
+/* Insert the sections that the index does not list before it. */
 static int list_gap(struct dwarfs_image *image, size_t *capacity, dwarfs_error **err)
 {
 	struct section index = image->sections[image->section_count - 1];
-	struct section *last = &image->sections[image->section_count - 2];
-	uint64_t at = 0;
+	struct section gap[MAX_GAP_SECTIONS];
 	uint32_t count;
-	int ret = walk_gap(image, &at, &count, err);
+	int ret = walk_gap(image, gap, &count, err);
 
 	if (ret < 0 || count == 0)
 		return ret;
-	last->room = at - last->offset;
 	image->section_count--;
-	while (at < index.offset) {
-		struct section_header header;
-		uint8_t bytes[DW_HEADER_BYTES];
-
-		if ((ret = dw_image_read(image, bytes, sizeof(bytes), at, err)) < 0)
+	image->sections[image->section_count - 1].room = gap[0].room;
+	for (uint32_t i = 1; i < count; i++)
+		if ((ret = add_section(image, capacity, gap[i].offset, gap[i].room,
+				       gap[i].type, err)) < 0)
 			return ret;
-		if (parse_header(image, bytes, &header) < 0 ||
-		    header.length > index.offset - at - sizeof(bytes))
-			return fail_section_header(image, image->section_count, at,
-						   "it has changed", err);
-		ret = add_section(image, capacity, at, sizeof(bytes) + header.length,
-				  header.type, err);
-		if (ret < 0)
-			return ret;
-		at += sizeof(bytes) + header.length;
-	}
 	return add_section(image, capacity, index.offset, index.room, index.type, err);
 }
 

@@ -136,7 +136,7 @@ int dw_opening_keep(struct dwarfs_image *image, const void *data, size_t bytes,
 
 int dw_opening_read_metadata(struct dwarfs_image *image, dwarfs_error **err)
 {
-	struct dwarfs_io_range ranges[2];
+	struct dwarfs_io_range ranges[3];
 	bool has_schema = false, has_metadata = false;
 	size_t count = 0;
 
@@ -145,15 +145,20 @@ int dw_opening_read_metadata(struct dwarfs_image *image, dwarfs_error **err)
 	/* The first of each, in the order of the image; images with several are refused. */
 	for (uint32_t i = 0; i < image->section_count; i++) {
 		const struct section *section = &image->sections[i];
+		const bool is_last = i + 2 == image->section_count; /* before the index */
+		uint64_t bytes = section->room;
 		bool *has = section->type == DWARFS_SECTION_SCHEMA     ? &has_schema
 			    : section->type == DWARFS_SECTION_METADATA ? &has_metadata
 								       : NULL;
 
-		if (!has || *has)
+		if (has && !*has)
+			*has = true;
+		else if (!is_last)
 			continue;
-		*has = true;
+		else if (bytes > OPENING_LAST_BYTES)
+			bytes = OPENING_LAST_BYTES;
 		/* If there is too little memory, the one that needs it says so. */
-		if (!add_range(image, ranges, &count, section->offset, section->room))
+		if (!add_range(image, ranges, &count, section->offset, bytes))
 			break;
 	}
 	return dw_io_read_many(image->io, ranges, count, err);

@@ -3,9 +3,10 @@
  * read/opening: what the opening of an image reads in advance, and its progress.
  *
  * The first and the last bytes of an image are read in one round; the last ones have the
- * section index. Then the schema and the metadata are read in a second round. A remote
- * source that implements dwarfs_io_read_many_fn gets two requests, for few bytes that are
- * not needed. Sections that lie elsewhere are read one by one.
+ * section index. Then the schema and the metadata are read in a second round, with the first
+ * bytes of the last section that the index lists: the headers of those that it does not list
+ * follow. A remote source that implements dwarfs_io_read_many_fn gets two requests, for few
+ * bytes that are not needed. Sections that lie elsewhere are read one by one.
  */
 #ifndef DW_READ_OPENING_H
 #define DW_READ_OPENING_H
@@ -15,10 +16,12 @@
 #include "base/progress.h"
 #include "read/image.h"
 
-/* Bytes at the start and at the end of an image: together at most 64 KiB, of which the
- * header of the first section and the index are used. */
+/* Bytes at the start and at the end of an image, and from the last section on that the index
+ * lists: together at most 64 KiB, of which the header of the first section, the index, and the
+ * headers of unlisted sections are used. */
 #define OPENING_HEAD_BYTES ((size_t)4 << 10)
-#define OPENING_TAIL_BYTES ((size_t)60 << 10)
+#define OPENING_TAIL_BYTES ((size_t)52 << 10)
+#define OPENING_LAST_BYTES ((size_t)8 << 10)
 
 struct held {
 	uint64_t offset; /* in the image */
@@ -27,7 +30,7 @@ struct held {
 };
 
 struct opening {
-	struct held list[4];
+	struct held list[5];
 	size_t count;
 	struct dwarfs_progress progress;
 };
@@ -39,7 +42,8 @@ int dw_opening_read_ends(struct dwarfs_image *image, dwarfs_error **err);
 int dw_opening_keep(struct dwarfs_image *image, const void *data, size_t bytes,
 		    dwarfs_error **err);
 
-/* Read schema and metadata, where the index says they are. */
+/* Read schema, metadata, and the first bytes of the last section, where the index says they
+ * are. */
 int dw_opening_read_metadata(struct dwarfs_image *image, dwarfs_error **err);
 
 /* Bytes of the image that are held, or NULL. */

@@ -191,6 +191,34 @@ static void an_index_makes_two_rounds(void **state)
 	}
 }
 
+/* A history, and two large sections that the index does not list, as a builder writes them:
+ * their headers are neither in the last bytes of the image nor read one by one. */
+static void unlisted_sections_need_no_round(void **state)
+{
+	for (uint32_t files = 40; files <= 20000; files *= 500) {
+		auto_craft struct craft craft = { 0 };
+		auto_free uint8_t *large = dw_calloc(1, BLOCK_BYTES);
+		auto_test_image dwarfs_image *image = NULL;
+		struct source source = { 0 };
+		uint64_t needed, read;
+
+		make_image(&craft, BLOCK_BYTES, files, false);
+		craft_section(&craft, DWARFS_SECTION_HISTORY, 0, large, 300);
+		craft_section(&craft, 0xD123, 0, large, 5000);
+		craft_section(&craft, 0xD124, 0, large, BLOCK_BYTES);
+		craft_index(&craft, 2);
+		source.data = craft.bytes.data;
+		source.bytes = craft.bytes.size;
+		assert_int_equal(open_source(&source, 0, NULL, &image, NULL), 0);
+		assert_int_equal(source.singles + source.manies, 2);
+		assert_int_equal(dwarfs_image_section_count(image), BLOCKS + 6);
+		read = source.read;
+		needed = needed_bytes(image) - (300 + 5000 + BLOCK_BYTES + 3 * 64);
+		assert_true(read <= needed + MOST_BESIDE);
+		expect_file(image, files - 1);
+	}
+}
+
 static void a_search_adds_two_small_reads(void **state)
 {
 	for (size_t i = 0; i < 2 * SHAPES; i++) {
@@ -389,6 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_index_makes_two_rounds),
+		cmocka_unit_test(unlisted_sections_need_no_round),
 		cmocka_unit_test(a_search_adds_two_small_reads),
 		cmocka_unit_test(without_an_index_it_opens_too),
 		cmocka_unit_test(damage_is_refused_as_from_memory),
