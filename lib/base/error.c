@@ -232,6 +232,14 @@ int dw_set_nomem(dwarfs_error **err)
 	return DWARFS_ERR_NOMEM;
 }
 
+static bool says_already(const dwarfs_error *err, const char *what)
+{
+	const size_t bytes = strlen(what);
+
+	return strncmp(err->message, what, bytes) == 0 &&
+	       strncmp(err->message + bytes, ": ", 2) == 0;
+}
+
 int dw_explain(dwarfs_error **err, int code, const char *format, ...)
 {
 	va_list args;
@@ -246,7 +254,7 @@ int dw_explain(dwarfs_error **err, int code, const char *format, ...)
 	if (!what)
 		return code;
 	room = strlen(what) + strlen((*err)->message) + 3;
-	joined = dw_malloc(room);
+	joined = says_already(*err, what) ? NULL : dw_malloc(room);
 	if (joined) {
 		snprintf(joined, room, "%s: %s", what, (*err)->message);
 		dw_free((*err)->message);

@@ -48,7 +48,7 @@ int dw_set_null(dwarfs_error **err, const char *what);
 int dw_set_nomem(dwarfs_error **err);
 #define dw_fail_nomem(err) dw_negative(dw_set_nomem(err))
 
-/* Prefix the message of *err with "what: "; returns code. */
+/* Prefix the message of *err with "what: ", unless it begins with that; returns code. */
 int dw_explain(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(3, 4);
 
 /* Add facts to *err, if there is one; they return code. */

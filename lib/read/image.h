@@ -153,6 +153,9 @@ int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
 /* The same for a block, unless the image was opened without block verification. */
 int dw_verify_block(const struct dwarfs_image *image, uint32_t section,
 		    const struct stored *stored, dwarfs_error **err);
+/* The code of a failure to read a block; an error that says that the image is damaged gets the
+ * name of its source, in the message and as path, as it has the offset in that source. */
+int dw_name_source(const struct dwarfs_image *image, int ret, dwarfs_error **err);
 /* Whether dw_verify_block() compares anything. */
 bool dw_verifies_blocks(const struct dwarfs_image *image);
 /* Compare the part of a block that was read with an XXH3. */

@@ -270,6 +270,17 @@ int dw_verify_block(const struct dwarfs_image *image, uint32_t section,
 	return image->trusts_blocks ? 0 : dw_verify_xxh3(image, section, stored, err);
 }
 
+int dw_name_source(const struct dwarfs_image *image, int ret, dwarfs_error **err)
+{
+	const char *name = dwarfs_io_name(image->io);
+
+	if (!name || (ret != DWARFS_ERR_CHECKSUM && ret != DWARFS_ERR_CORRUPT) || !err ||
+	    dwarfs_error_path(*err))
+		return ret;
+	dw_explain(err, ret, "'%s'", name);
+	return dw_error_at_path(err, ret, name);
+}
+
 bool dw_verifies_blocks(const struct dwarfs_image *image)
 {
 	return !image->trusts_blocks && !dw_image_is_v1(image);

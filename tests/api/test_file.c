@@ -3,6 +3,7 @@
  * api/file: reads at any offset, holes, and many threads.
  */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -206,6 +207,55 @@ static void a_damaged_block_is_never_handed_out(void **state)
 	dwarfs_image_free(image);
 	free(copy.data);
 	free(whole.data);
+}
+
+static void expect_named(dwarfs_error **err, const char *name, uint64_t offset)
+{
+	uint64_t found = 0;
+
+	assert_int_equal(dwarfs_error_code(*err), DWARFS_ERR_CHECKSUM);
+	assert_non_null(strstr(dwarfs_error_message(*err), name));
+	assert_string_equal(dwarfs_error_path(*err), name);
+	assert_true(dwarfs_error_offset(*err, &found) && found == offset);
+	dwarfs_error_free(*err);
+	*err = NULL;
+}
+
+/* The path of an error is that of the image on disk, to which the offset refers. */
+static void a_damaged_block_names_the_image(void **state)
+{
+	const struct fixture *fixture = *state;
+	dwarfs_image *image = open_image(fixture, NULL);
+	struct bytes copy = { 0 };
+	dwarfs_error *err = NULL;
+	dwarfs_inode inode;
+	uint64_t offset;
+	uint8_t buffer[16];
+	size_t bytes;
+	char path[120];
+
+	append_bytes(fixture->image.data, fixture->image.size, NULL, &copy);
+	for (uint32_t i = 0; i < dwarfs_image_block_count(image); i++) {
+		dwarfs_image_section(image, i, DWARFS_SECTION_FIELD_OFFSET, &offset,
+				     NULL);
+		copy.data[offset + 64 + 4] ^= 0x10;
+	}
+	dwarfs_image_free(image);
+	snprintf(path, sizeof(path), "%s/damaged", fixture->dir);
+	store_path(path, copy.data, copy.size);
+	assert_success(dwarfs_image_open(NULL, path, NULL, &image, &err), err);
+	inode = find_inode(image, "big");
+	assert_int_equal(
+		dwarfs_read(image, inode, buffer, sizeof(buffer), 0, &bytes, &err),
+		DWARFS_ERR_CHECKSUM);
+	expect_named(&err, path, 0);
+	assert_int_equal(dwarfs_read_in_order(image, &inode, 1, ignore_piece, NULL, NULL,
+					      NULL, &err),
+			 DWARFS_ERR_CHECKSUM);
+	expect_named(&err, path, 0);
+	dwarfs_image_free(image);
+	unlink(path);
+	free(copy.data);
 }
 
 /* -- without a copy, and many files -------------------------------------------------- */
@@ -531,6 +581,7 @@ int main(void)
 		cmocka_unit_test(holes_are_found),
 		cmocka_unit_test(a_file_without_holes_has_one_at_its_end),
 		cmocka_unit_test(a_damaged_block_is_never_handed_out),
+		cmocka_unit_test(a_damaged_block_names_the_image),
 		cmocka_unit_test(borrowed_bytes_are_those_of_the_file),
 		cmocka_unit_test(many_files_are_read_in_the_order_of_their_data),
 		cmocka_unit_test(reads_are_timed_when_asked),

@@ -98,7 +98,7 @@ static int fail_target(struct bulk *bulk, struct copy_target *target, int code,
 		return 0;
 	target->left = HAS_FAILED;
 	if (!bulk->failed)
-		return dw_fail(err, code, "%s", dwarfs_error_message(why));
+		return dw_error_copy(err, code, why);
 	bulk->progress.items_done++;
 	ret = bulk->failed(dwarfs_inode_at(target->inode), why, &stop, bulk->user);
 	return ret == 0 ? 0 : dw_callback_fail(ret, &stop, err);

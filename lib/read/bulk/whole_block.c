@@ -74,9 +74,11 @@ int dw_whole_load(dwarfs_image *image, uint32_t block, struct whole *whole,
 		ret = dw_verify_block(image, section, &whole->stored, err);
 	dw_latency_end(image->latency, DWARFS_LATENCY_LOAD, began);
 	if (ret < 0)
-		return ret;
-	if ((ret = decode_block(image, whole, err)) < 0)
-		return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section);
+		return dw_name_source(image, ret, err);
+	if ((ret = decode_block(image, whole, err)) < 0) {
+		dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section);
+		return dw_name_source(image, ret, err);
+	}
 	if (whole->bytes == whole->pages)
 		dw_stored_free(&whole->stored);
 	return 0;

@@ -237,7 +237,7 @@ static int decode_admitted(struct cache *cache, const struct unit *unit,
 	}
 	job->has_parts = ret == HAS_PARTS;
 	*resident_out = resident;
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? dw_name_source(unit->image, ret, err) : 0;
 }
 
 /* Whether extents contain all ranges with must_keep. */
