@@ -18,6 +18,9 @@
 #define UNIT_BYTES 32
 #define NOWHERE	   UINT32_MAX
 
+/* What distances between places may differ by, as these are rounded. */
+#define ROUNDING_UNITS 2
+
 /* With more blocks there is no forecast of copies: a unit's list of blocks would be too long. */
 #define MAX_BLOCKS ((double)(1 << 20))
 
@@ -38,6 +41,7 @@ struct unit_batch {
 
 struct forecast_state {
 	const struct sketch *sketch;
+	const struct match_minima *minima;
 	uint32_t *last[SHINGLE_LENGTHS]; /* place of each shingle, by its number */
 	double place;			 /* bytes kept so far */
 	double unit_bytes;
@@ -93,14 +97,34 @@ static void add_chunk(struct unit_batch *batch, uint32_t block, double bytes,
 		(struct chunk){ .block = block, .size = (uint64_t)bytes };
 }
 
+/* What there is between a shingle of a piece and the next one, or the end. */
+struct stretch {
+	double lead; /* before the first shingle */
+	double bytes;
+};
+
+static struct stretch stretch_at(const struct forecast_state *state,
+				 const struct sketch_piece *piece, uint32_t at)
+{
+	const struct shingle *shingle = &state->sketch->shingles[piece->first + at];
+	double scale =
+		piece->read_bytes ? (double)piece->bytes / (double)piece->read_bytes : 0;
+	uint32_t end =
+		at + 1 == piece->count ? (uint32_t)piece->read_bytes : shingle[1].at;
+
+	return (struct stretch){ .lead = at == 0 ? scale * shingle->at : 0,
+				 .bytes = scale * (uint32_t)(end - shingle->at) };
+}
+
 /* Add bytes to the blocks, by whether the codec finds them again. */
 static void store(struct forecast_state *state, const struct shingle *shingle,
-		  double bytes)
+		  struct stretch stretch)
 {
 	struct forecast *forecast = state->forecast;
 	uint32_t id = shingle->ids[SHINGLE_LONG];
 	bool medium, brief;
 
+	state->place += stretch.lead;
 	if (id != DW_NONE)
 		state->last[SHINGLE_LONG][id] =
 			(uint32_t)(state->place / state->unit_bytes);
@@ -108,8 +132,8 @@ static void store(struct forecast_state *state, const struct shingle *shingle,
 	brief = find_and_store(state, shingle, SHINGLE_SHORT);
 	*(medium  ? &forecast->medium
 	  : brief ? &forecast->brief
-		  : &forecast->fresh) += bytes;
-	state->place += bytes;
+		  : &forecast->fresh) += stretch.lead + stretch.bytes;
+	state->place += stretch.bytes;
 }
 
 /* Where the bytes of a long shingle are stored; a negative number: nowhere. */
@@ -124,18 +148,57 @@ static double stored_place(const struct forecast_state *state,
 	return (double)state->last[SHINGLE_LONG][id] * state->unit_bytes;
 }
 
-static void add_shingle(struct forecast_state *state, uint32_t number, double bytes)
+static void refer(struct forecast_state *state, uint32_t number, struct stretch stretch)
 {
-	const struct shingle *shingle = &state->sketch->shingles[number];
-	double place = stored_place(state, shingle);
+	double bytes = stretch.lead + stretch.bytes;
+	double place = stored_place(state, &state->sketch->shingles[number]);
 
-	if (place < 0) {
-		store(state, shingle, bytes);
-		return;
-	}
 	state->forecast->segments += bytes;
 	if (state->batch.locality)
 		add_chunk(&state->batch, block_at(state, place), bytes, number);
+}
+
+/* Shingles of a piece that are stored one after the other, as far apart as they are in it. */
+struct run {
+	uint32_t count;
+	double bytes;
+};
+
+static struct run find_run(const struct forecast_state *state,
+			   const struct sketch_piece *piece, uint32_t at)
+{
+	const struct shingle *shingle = &state->sketch->shingles[piece->first + at];
+	double most = ROUNDING_UNITS * state->unit_bytes;
+	double place = stored_place(state, shingle);
+	struct run run = { 0 };
+
+	while (place >= 0) {
+		struct stretch stretch = stretch_at(state, piece, at + run.count);
+
+		run.count++;
+		run.bytes += stretch.lead + stretch.bytes;
+		if (at + run.count == piece->count)
+			break;
+		place += stretch.bytes;
+		place -= stored_place(state, shingle + run.count);
+		if (place > most || place < -most)
+			break;
+		place = stored_place(state, shingle + run.count);
+	}
+	return run;
+}
+
+/* Whether the segmenter refers to it: not if it is short, or a match of the codec. */
+static bool is_segment(const struct forecast_state *state, const struct shingle *shingle,
+		       const struct run *run)
+{
+	uint32_t last = shingle->ids[SHINGLE_LONG] == DW_NONE
+				? NOWHERE
+				: state->last[SHINGLE_LONG][shingle->ids[SHINGLE_LONG]];
+
+	return run->count > 0 &&
+	       run->bytes >= (double)(is_near(state, last) ? state->minima->near
+							   : state->minima->far);
 }
 
 /* -- what is stored again -------------------------------------------------------------- */
@@ -157,7 +220,7 @@ static void store_again(struct forecast_state *state)
 			continue;
 		state->forecast->segments -= bytes;
 		state->forecast->copied += bytes;
-		store(state, shingle, bytes);
+		store(state, shingle, (struct stretch){ .bytes = bytes });
 	}
 }
 
@@ -306,14 +369,27 @@ static double unit_bytes_for(uint64_t bytes)
 
 static void add_shingles(struct forecast_state *state, const struct sketch_piece *piece)
 {
-	double bytes = (double)piece->bytes;
-
 	if (piece->count == 0) {
-		state->forecast->fresh += bytes;
-		state->place += bytes;
+		state->forecast->fresh += (double)piece->bytes;
+		state->place += (double)piece->bytes;
 	}
-	for (uint32_t i = 0; i < piece->count; i++)
-		add_shingle(state, piece->first + i, bytes / piece->count);
+	for (uint32_t i = 0; i < piece->count;) {
+		struct run run = find_run(state, piece, i);
+		bool refers = is_segment(
+			state, &state->sketch->shingles[piece->first + i], &run);
+		uint32_t end = i + (run.count > 0 ? run.count : 1);
+
+		state->forecast->segment_count += refers;
+		for (; i < end; i++) {
+			uint32_t number = piece->first + i;
+			struct stretch stretch = stretch_at(state, piece, i);
+
+			if (refers)
+				refer(state, number, stretch);
+			else
+				store(state, &state->sketch->shingles[number], stretch);
+		}
+	}
 }
 
 static int add_fragment(struct forecast_state *state, const struct order_input *input,
@@ -355,12 +431,13 @@ static uint64_t stored_bytes(const struct sketch *sketch, const uint32_t *number
 }
 
 int dw_forecast(const struct order_input *input, const struct sketch *sketch,
-		const uint32_t *numbers, size_t count, struct forecast *forecast_out,
-		dwarfs_error **err)
+		const struct match_minima *minima, const uint32_t *numbers, size_t count,
+		struct forecast *forecast_out, dwarfs_error **err)
 {
 	uint64_t bytes = stored_bytes(sketch, numbers, count);
 	__attribute__((cleanup(free_state))) struct forecast_state state = {
 		.sketch = sketch,
+		.minima = minima,
 		.unit_bytes = unit_bytes_for(bytes),
 		.block_bytes = (double)input->block_bytes,
 		.codec_bytes = (double)input->reach_bytes,

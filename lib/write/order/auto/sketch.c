@@ -128,6 +128,7 @@ static void thin_out(struct sketch_reader *state, size_t piece_count)
 static int add_shingles(struct sketch_reader *state, size_t size, dwarfs_error **err)
 {
 	struct sketch *sketch = state->sketch;
+	uint64_t from = state->reader.data_bytes - size;
 	size_t count;
 	int ret;
 
@@ -145,6 +146,7 @@ static int add_shingles(struct sketch_reader *state, size_t size, dwarfs_error *
 
 		for (enum shingle_length j = 0; j < SHINGLE_LENGTHS; j++)
 			shingle->ids[j] = hash_at(j, at, left);
+		shingle->at = (uint32_t)(from + state->places[i]);
 		sketch->count += shingle->ids[SHINGLE_SHORT] != DW_NONE &&
 				 is_shingle_kept(state, shingle);
 	}
@@ -163,6 +165,8 @@ static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_err
 	dw_fragment_reader_begin(&state->reader, state->numbers[place]);
 	while ((ret = dw_fragment_reader_next(&state->reader, &size, err)) == 0 &&
 	       size > 0) {
+		if (state->reader.zero_pieces > 0)
+			continue;
 		if ((ret = add_shingles(state, size, err)) < 0)
 			return ret;
 		piece->count = (uint32_t)sketch->count - piece->first;
@@ -172,6 +176,7 @@ static int sketch_fragment(struct sketch_reader *state, size_t place, dwarfs_err
 			thin_out(state, place + 1);
 	}
 	piece->bytes = dw_fragment_reader_data_bytes(&state->reader);
+	piece->read_bytes = state->reader.data_bytes;
 	return ret;
 }
 

@@ -25,12 +25,14 @@ enum shingle_length {
  * ends before the shingle does. */
 struct shingle {
 	uint32_t ids[SHINGLE_LENGTHS];
+	uint32_t at; /* in the data of the fragment without holes, modulo 2^32 */
 };
 
 /* Of a fragment. */
 struct sketch_piece {
 	uint32_t first, count; /* of the shingles */
 	uint64_t bytes;	       /* as dw_fragment_reader_data_bytes() */
+	uint64_t read_bytes;   /* of these, all that the shingles are from */
 };
 
 struct sketch {
@@ -41,9 +43,9 @@ struct sketch {
 };
 
 /* A sketch for each order auto, at most; and what each shingle takes in memory, while it is
- * taken and used: 24 bytes, and up to 32 in a forecast of what is stored again. */
+ * taken and used: 28 bytes, and up to 32 in a forecast of what is stored again. */
 #define SKETCH_MAX_SHINGLES	 ((size_t)1 << 21)
-#define SKETCH_BYTES_PER_SHINGLE 56
+#define SKETCH_BYTES_PER_SHINGLE 60
 #define SKETCH_LEAST_BYTES	 32 /* of data between two shingles */
 
 void dw_sketch_free(struct sketch *sketch);

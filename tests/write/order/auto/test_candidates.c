@@ -175,7 +175,7 @@ static double forecast_bytes(const char *words)
 
 static double forecast_copies(void)
 {
-	return forecast_bytes(" elsewhere, ");
+	return forecast_bytes(" segments, ");
 }
 
 /* What the segmenter finds in blocks that the directory should not be in. */

@@ -23,6 +23,7 @@ struct fixture {
 	struct shingle shingles[2 * FILES];
 	struct sketch_piece pieces[FILES];
 	struct sketch sketch;
+	struct match_minima minima;
 };
 
 static void set_up(struct fixture *fixture, const uint32_t numbers[2 * FILES])
@@ -40,7 +41,9 @@ static void set_up(struct fixture *fixture, const uint32_t numbers[2 * FILES])
 	for (uint32_t i = 0; i < FILES; i++) {
 		fixture->fragments[i].size = (uint64_t)FILE_BYTES;
 		fixture->pieces[i] =
-			(struct sketch_piece){ 2 * i, 2, (uint64_t)FILE_BYTES };
+			(struct sketch_piece){ 2 * i, 2, (uint64_t)FILE_BYTES,
+					       (uint64_t)FILE_BYTES };
+		fixture->shingles[2 * i + 1].at = (uint32_t)FILE_BYTES / 2;
 	}
 	for (uint32_t i = 0; i < 2 * FILES; i++)
 		for (size_t j = 0; j < SHINGLE_LENGTHS; j++) {
@@ -54,7 +57,7 @@ static struct forecast forecast(const struct fixture *fixture, const uint32_t *o
 	static const uint32_t as_they_are[FILES] = { 0, 1, 2, 3 };
 	struct forecast result;
 
-	assert_int_equal(dw_forecast(&fixture->input, &fixture->sketch,
+	assert_int_equal(dw_forecast(&fixture->input, &fixture->sketch, &fixture->minima,
 				     order ? order : as_they_are, FILES, &result, NULL),
 			 0);
 	assert_true(result.fresh + result.brief + result.medium + result.segments ==
@@ -77,6 +80,78 @@ static void long_runs_are_segments_wherever_they_are(void **state)
 	fixture.input.finds_segments = false; /* and outside of the window of the codec */
 	result = forecast(&fixture, NULL);
 	assert_true(result.fresh == 4 * FILE_BYTES);
+}
+
+static void a_short_run_is_stored(void **state)
+{
+	struct fixture fixture;
+	struct forecast result;
+
+	(void)state;
+	/* The last file is like the first one, the third one like half of it. */
+	set_up(&fixture, (const uint32_t[]){ 0, 1, 2, 3, 0, 4, 0, 1 });
+	fixture.input.block_bytes = 512;
+	fixture.input.reach_bytes = 0;
+	result = forecast(&fixture, NULL);
+	assert_true(result.segments == 1.5 * FILE_BYTES);
+	assert_true(result.segment_count == 2);
+	fixture.minima.far = 600;
+	/* As half of it is stored again, the run is broken. */
+	result = forecast(&fixture, NULL);
+	assert_true(result.segments == 0);
+	assert_true(result.segment_count == 0);
+	result = forecast(&fixture, (const uint32_t[]){ 0, 1, 3, 2 });
+	assert_true(result.segments == FILE_BYTES);
+	assert_true(result.segment_count == 1);
+	fixture.minima.far = 1025;
+	assert_true(forecast(&fixture, (const uint32_t[]){ 0, 1, 3, 2 }).segments == 0);
+}
+
+static void runs_end_where_distances_differ(void **state)
+{
+	struct fixture fixture;
+	struct forecast result;
+
+	(void)state;
+	set_up(&fixture, (const uint32_t[]){ 0, 1, 2, 3, 4, 5, 0, 1 });
+	fixture.shingles[7].at = 300;
+	result = forecast(&fixture, NULL);
+	assert_true(result.segments == FILE_BYTES);
+	assert_true(result.segment_count == 2);
+	fixture.shingles[7].at = 500; /* rounded */
+	assert_true(forecast(&fixture, NULL).segment_count == 1);
+}
+
+/* In its block the codec finds the match, too, and a segment must be longer. */
+static void within_reach_runs_must_be_longer(void **state)
+{
+	struct fixture fixture;
+	struct forecast result;
+
+	(void)state;
+	set_up(&fixture, (const uint32_t[]){ 0, 1, 2, 3, 4, 5, 0, 1 });
+	fixture.minima.near = 2000;
+	result = forecast(&fixture, NULL);
+	assert_true(result.segments == 0);
+	assert_true(result.medium == FILE_BYTES);
+	fixture.input.reach_bytes = 2 * (uint64_t)FILE_BYTES;
+	assert_true(forecast(&fixture, NULL).segments == FILE_BYTES);
+}
+
+/* The bytes before the first shingle, and those that were not read, count as well. */
+static void all_bytes_count(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	set_up(&fixture, (const uint32_t[]){ 0, 1, 2, 3, 4, 5, 0, 1 });
+	for (size_t i = 0; i < FILES; i++) {
+		fixture.shingles[2 * i].at = 100;
+		fixture.shingles[2 * i + 1].at = 200;
+		fixture.pieces[i].read_bytes = 256;
+	}
+	assert_true(forecast(&fixture, NULL).segments == FILE_BYTES);
+	assert_true(forecast(&fixture, NULL).segment_count == 1);
 }
 
 /* Common shingles that do not form long runs. */
@@ -141,8 +216,9 @@ static void places_may_be_far_away(void **state)
 	forget_long(&fixture);
 	fixture.pieces[0].bytes = UINT64_C(200) << 30;
 	fixture.pieces[0].count = 0;
-	assert_int_equal(
-		dw_forecast(&fixture.input, &fixture.sketch, order, 3, &result, NULL), 0);
+	assert_int_equal(dw_forecast(&fixture.input, &fixture.sketch, &fixture.minima,
+				     order, 3, &result, NULL),
+			 0);
 	assert_true(result.medium == FILE_BYTES);
 	assert_true(result.fresh == (double)(UINT64_C(200) << 30) + FILE_BYTES);
 }
@@ -151,6 +227,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_runs_are_segments_wherever_they_are),
+		cmocka_unit_test(a_short_run_is_stored),
+		cmocka_unit_test(runs_end_where_distances_differ),
+		cmocka_unit_test(within_reach_runs_must_be_longer),
+		cmocka_unit_test(all_bytes_count),
 		cmocka_unit_test(the_codec_finds_what_is_within_reach),
 		cmocka_unit_test(short_runs_count_for_less),
 		cmocka_unit_test(files_without_shingles_are_new),
