@@ -119,6 +119,21 @@ class Append(Images):
         self.assertEqual(sorted(kinds + [HISTORY]), sorted(k for k, _ in sections_of(both)))
         self.assertEqual(len(self.info(both)["history"]), 2)
 
+    def test_few_orders_are_tried(self):
+        """What new files have in common with the image is not known to a trial."""
+        for name, count in ("old", 40), ("new", 41):
+            for number in range(count):
+                self.write(f"{name}/{name}/{number % 7}/{number}.txt", b"".join(
+                    b"%d %d %s\n" % (number, line, name.encode()) for line in range(300)))
+        alone = self.orders([self.path("new")])
+        self.assertIn("revpath", alone)
+        image = self.make("old.dwarfs", [self.path("old")], "-l7")
+        self.assertLessEqual(self.orders([image, self.path("new")]), {"path", "nilsimsa"})
+
+    def orders(self, inputs):
+        self.make("made", inputs, "-l7", "--log-level=verbose")
+        return set(re.findall(r"order (.*): \d+ bytes", self.result.err))
+
     def test_again_and_again(self):
         image = self.make("0", [self.directory("tree", file0=NOISE[:5000])], "-S12")
         for number in range(1, 6):

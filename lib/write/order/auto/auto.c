@@ -168,7 +168,9 @@ static int add_all(const struct order_input *input, struct candidate_list *candi
 }
 
 /* Add the orders that help within the reach of a codec; without a slow one, those that need
- * no fingerprints. The first stays in numbers. */
+ * no fingerprints. What follows kept blocks is mostly in these, which a trial does not know, so
+ * only two orders are tried: the last of 24 releases takes 2.3 seconds instead of 3.6, and all 24,
+ * appended one after the other, 9.2 MB in both cases. The first stays in numbers. */
 static int add_within_reach(const struct order_input *input,
 			    struct candidate_list *candidates, uint32_t *numbers,
 			    size_t count, dwarfs_error **err)
@@ -184,6 +186,9 @@ static int add_within_reach(const struct order_input *input,
 		return ret;
 	if (input->speed != CODEC_SLOW)
 		return add_revpath(input, candidates, numbers, copy, count, err);
+	if (input->continues_kept)
+		return add_by_heads(input, candidates, CANDIDATE_BY_NILSIMSA, numbers,
+				    copy, count, err);
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
