@@ -21,12 +21,20 @@
 
 DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)
 
+/* A record that other names of an inode may share. */
+struct linked_name {
+	uint32_t record;
+	uint32_t previous; /* of the inode, + 1; or 0 */
+};
+
 struct image_import {
 	dwarfs_builder *builder;
 	struct assembly *assembly;
 	const dwarfs_image *image;
-	uint32_t number;     /* of the image in the assembly */
-	uint32_t *linked;    /* by inode: record, for other names, + 1; or 0 */
+	uint32_t number;  /* of the image in the assembly */
+	uint32_t *linked; /* by inode: its last one of names, + 1; or 0 */
+	struct linked_name *names;
+	size_t name_count, name_room;
 	uint32_t first_node; /* later ones are of this image */
 	struct buffer path;  /* with the prefix, and a NUL that does not count */
 	size_t prefix_bytes;
@@ -36,6 +44,7 @@ struct image_import {
 static void free_image_import(struct image_import *import)
 {
 	dw_free(import->linked);
+	dw_free(import->names);
 	dw_buffer_free(&import->path);
 	dw_buffer_free(&import->target);
 	dw_buffer_free(&import->xattrs);
@@ -45,6 +54,9 @@ static void free_image_import(struct image_import *import)
 
 /* Symbolic links of Linux. */
 #define MAX_TARGET_BYTES 4095
+
+/* Records of an inode that are compared with an entry. */
+#define MAX_LINKED 64
 
 /* An entry that the image has no valid data for is an error, or a warning that is counted if
  * damage of the image is accepted: then a positive value. */
@@ -240,19 +252,12 @@ static int new_record(struct image_import *import, const struct dwarfs_stat *sta
 
 /* -- hard links ------------------------------------------------------------------------ */
 
-/*
- * Whether an entry is one more name of an inode that has a record. Before format 2.3
- * attributes are those of the entry, and equal files share an inode: such entries are
- * hard links only if they have the same attributes.
- */
-static bool is_linked(const struct image_import *import, const struct dwarfs_stat *stat)
+/* Whether a record is that of the inode of an entry, with the same attributes. */
+static bool is_record_of(const struct image_import *import, uint32_t number,
+			 const struct dwarfs_stat *stat)
 {
-	const struct record *record;
-	uint32_t number = import->linked[stat->inode];
+	const struct record *record = &import->assembly->records[number];
 
-	if (dw_class_of_mode(stat->mode) != CLASS_REG || number == 0)
-		return false;
-	record = &import->assembly->records[number - 1];
 	/* A record that was dropped may be that of another file now. */
 	if (record->kind == RECORD_IMAGE) {
 		const struct image_file *file =
@@ -267,6 +272,46 @@ static bool is_linked(const struct image_import *import, const struct dwarfs_sta
 	       record->uid == stat->uid && record->gid == stat->gid &&
 	       record->mtime == stat->seconds[DWARFS_MTIME] &&
 	       record->mtime_ns == stat->nanoseconds[DWARFS_MTIME];
+}
+
+/*
+ * The record that an entry shares as one more name of its inode, or DW_NONE. Before format 2.3
+ * attributes are those of the entry, and equal files share an inode: such entries are
+ * hard links only if they have the same attributes.
+ */
+static uint32_t find_linked(const struct image_import *import,
+			    const struct dwarfs_stat *stat)
+{
+	uint32_t number = import->linked[stat->inode];
+
+	if (dw_class_of_mode(stat->mode) != CLASS_REG)
+		return DW_NONE;
+	for (int i = 0; i < MAX_LINKED && number != 0; i++) {
+		const struct linked_name *name = &import->names[number - 1];
+
+		if (is_record_of(import, name->record, stat))
+			return name->record;
+		number = name->previous;
+	}
+	return DW_NONE;
+}
+
+/* Let other names of the inode share a record. */
+static int note_linked(struct image_import *import, const struct dwarfs_stat *stat,
+		       uint32_t record, dwarfs_error **err)
+{
+	uint32_t *last = &import->linked[stat->inode];
+	int ret;
+
+	if (record == DW_NONE || dw_class_of_mode(stat->mode) != CLASS_REG ||
+	    find_linked(import, stat) == record)
+		return 0;
+	if ((ret = dw_grow(&import->names, &import->name_room, import->name_count + 1,
+			   err)) < 0)
+		return ret;
+	import->names[import->name_count++] = (struct linked_name){ record, *last };
+	*last = (uint32_t)import->name_count;
+	return 0;
 }
 
 /* -- walking --------------------------------------------------------------------------- */
@@ -315,10 +360,9 @@ static int find_record(struct image_import *import, const struct dwarfs_stat *st
 	if ((ret = check_attributes(import, stat, path, err)) < 0 ||
 	    (ret = check_name(import, path, err)) != 0)
 		return ret;
-	if (!is_linked(import, stat))
-		return new_record(import, stat, path, record_out, err);
-	*record_out = import->linked[stat->inode] - 1;
-	return 0;
+	*record_out = find_linked(import, stat);
+	return *record_out == DW_NONE ? new_record(import, stat, path, record_out, err)
+				      : 0;
 }
 
 static int add_entry(struct image_import *import, dwarfs_entry entry, const char *path,
@@ -336,8 +380,7 @@ static int add_entry(struct image_import *import, dwarfs_entry entry, const char
 		return ret < 0 ? dw_explain(err, ret, "'%s'", *path ? path : "/") : 0;
 	if ((ret = put_record(import, path, &record, err)) < 0)
 		return ret;
-	import->linked[stat.inode] = record + 1;
-	return 0;
+	return note_linked(import, &stat, record, err);
 }
 
 static int add_entries(struct image_import *import, dwarfs_error **err)

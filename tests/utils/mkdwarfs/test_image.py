@@ -420,6 +420,18 @@ class Merge(Images):
         for name, size in (("x", 90000), ("y", 50000), ("d/same", 60000)):
             self.assertEqual(run("DWARFSCK", "--cat", name, both).raw, bytes(size))
 
+    def test_hard_links_of_older_formats(self):
+        """Equal files share an inode there: all with the same attributes are linked."""
+        for words in ["--rebuild-metadata"], ["--repack"], []:
+            made = self.make("made", [tap.data("images", "compat-v0.4.1.dwarfs")], *words)
+            out = self.path("out")
+            self.expect(run("DWARFSEXTRACT", "-i", made, "-o", out), 0)
+            self.assertTrue(os.path.samefile(out + "/bench.sh", out + "/foo/bla.sh"))
+            self.assertEqual([os.stat(os.path.join(out, name)).st_nlink for name in
+                              ("bench.sh", "foo/bla.sh", "foo/1/2/3/x", "format.sh")],
+                             [3, 3, 1, 3])
+            shutil.rmtree(out)
+
     def test_files_of_the_test_data(self):
         """Any two images of other writers, and then one of them again; each comes first and second."""
         names = ("catdata.dwarfs", "compat-v0.2.0.dwarfs", "compat-v0.5.6.dwarfs",
