@@ -248,6 +248,9 @@ void dw_assembly_replace_displaced(struct assembly *assembly, struct span path,
 				   uint32_t record);
 
 bool dw_assembly_has_displaced(const struct assembly *assembly);
+/* The displaced entry that had this path, or DW_NONE. */
+uint32_t dw_assembly_find_displaced(const struct assembly *assembly, struct span path);
+
 bool dw_assembly_is_displaced(const struct assembly *assembly, uint32_t node);
 
 /* The node that a hard link refers to, or DW_NONE: an entry of the layer of the link, if

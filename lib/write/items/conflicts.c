@@ -58,11 +58,20 @@ static int fail_conflict(struct span path, dwarfs_error **err)
 		       (int)path.size, (const char *)path.data);
 }
 
-/* Put a record beside the node that has its name, with a number. */
+/* Whether a node is an entry of this input that was renamed: the input had its path before. */
+static bool is_renamed(const struct assembly *assembly, uint32_t node, uint32_t displaced)
+{
+	return displaced != DW_NONE &&
+	       assembly->nodes[node].record == assembly->nodes[displaced].record;
+}
+
+/* Put a record beside the node that has its name, with a number. If the input had the path
+ * before, the record replaces the earlier one. */
 static int put_renamed(struct assembly *assembly, struct span path, uint32_t parent,
 		       struct span name, uint32_t record, uint32_t *node_out,
 		       dwarfs_error **err)
 {
+	const uint32_t displaced = dw_assembly_find_displaced(assembly, path);
 	char text[NAME_MAX_BYTES + 16];
 	uint32_t layer;
 	int ret;
@@ -74,6 +83,7 @@ static int put_renamed(struct assembly *assembly, struct span path, uint32_t par
 		int bytes = snprintf(text, sizeof(text), "%.*s.%" PRIu32, (int)name.size,
 				     (const char *)name.data, number);
 		struct span other = { (const uint8_t *)text, (size_t)bytes };
+		uint32_t there;
 
 		if (bytes > NAME_MAX_BYTES)
 			return dw_fail(
@@ -81,11 +91,16 @@ static int put_renamed(struct assembly *assembly, struct span path, uint32_t par
 				"'%.*s' is in more than one input, and its name is "
 				"too long for a number after it",
 				(int)path.size, (const char *)path.data);
-		if (dw_assembly_child(assembly, parent, other) != DW_NONE)
+		there = dw_assembly_child(assembly, parent, other);
+		if (there != DW_NONE && !is_renamed(assembly, there, displaced))
 			continue;
+		*node_out = there;
+		if (there != DW_NONE)
+			dw_assembly_replace_record(assembly, there, record);
 		if ((ret = dw_assembly_displace(assembly, path, record, err)) < 0 ||
-		    (ret = dw_assembly_add_node(assembly, parent, other, record, node_out,
-						err)) < 0)
+		    (there == DW_NONE &&
+		     (ret = dw_assembly_add_node(assembly, parent, other, record,
+						 node_out, err)) < 0))
 			return ret;
 		/* An entry of this input that has that name must not replace it. */
 		assembly->nodes[*node_out].layer = layer;

@@ -23,7 +23,7 @@ bool dw_assembly_is_displaced(const struct assembly *assembly, uint32_t node)
 	return node == DISPLACED_ROOT;
 }
 
-static uint32_t find_displaced(const struct assembly *assembly, struct span path)
+uint32_t dw_assembly_find_displaced(const struct assembly *assembly, struct span path)
 {
 	uint32_t node = DISPLACED_ROOT;
 
@@ -40,7 +40,7 @@ uint32_t dw_assembly_find_target(const struct assembly *assembly, struct span pa
 	uint32_t node = DW_NONE;
 
 	if (layer == assembly->layer)
-		node = find_displaced(assembly, path);
+		node = dw_assembly_find_displaced(assembly, path);
 	return node == DW_NONE ? dw_assembly_find(assembly, path) : node;
 }
 
@@ -79,7 +79,7 @@ int dw_assembly_displace(struct assembly *assembly, struct span path, uint32_t r
 void dw_assembly_replace_displaced(struct assembly *assembly, struct span path,
 				   uint32_t record)
 {
-	uint32_t node = find_displaced(assembly, path);
+	uint32_t node = dw_assembly_find_displaced(assembly, path);
 
 	if (node != DW_NONE && !dw_assembly_keeps_children(assembly, node, record))
 		dw_assembly_remove(assembly, node);

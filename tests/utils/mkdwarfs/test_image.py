@@ -660,6 +660,13 @@ class Conflicts(Images):
                                  {len(own)})
                 shutil.rmtree(out)
 
+    def test_names_that_an_archive_has_twice(self):
+        twice = self.archive_of("twice.tar", ("f", b"1"), ("g", "f"), ("f", b"2"), ("f", b"3"))
+        rest = {"x": b"one", "d/a": b"A", "g": b"1"}
+        for way, files in (("last", {"f": b"3"}), ("first", {"f": b"file"}),
+                           ("rename", {"f": b"file", "f.2": b"3"})):
+            self.assertEqual(self.merge(way, twice), {**rest, **files})
+
     def test_hard_links_whose_names_are_in_conflict(self):
         second = self.archive_of("links.tar", ("f", b"own"), ("x", "f"), ("y", "x"))
         rest = {"f": b"file", "x": b"one", "d/a": b"A", "y": b"own"}
