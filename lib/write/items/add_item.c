@@ -418,13 +418,6 @@ static bool is_loop(const struct assembly *assembly, struct span path, struct sp
 	return false;
 }
 
-/* Whether conflicts leave out or rename entries of the current layer. */
-static bool may_displace(const struct assembly *assembly)
-{
-	return assembly->on_conflict == DWARFS_CONFLICT_FIRST ||
-	       assembly->on_conflict == DWARFS_CONFLICT_RENAME;
-}
-
 /* The record of the target, or a new record for an unresolved link. */
 static int add_hard_link(struct assembly *assembly, struct span path, struct span target,
 			 uint32_t *record_out, dwarfs_error **err)
@@ -434,8 +427,7 @@ static int add_hard_link(struct assembly *assembly, struct span path, struct spa
 	int ret;
 
 	/* The current layer may still have an entry with the same path. */
-	if (node != DW_NONE && may_displace(assembly) &&
-	    assembly->nodes[node].layer != assembly->layer)
+	if (node != DW_NONE && assembly->nodes[node].layer != assembly->layer)
 		node = DW_NONE;
 	if (node != DW_NONE && dw_assembly_is_directory(assembly, node))
 		return dw_fail(err, DWARFS_ERR_INVALID,
@@ -450,7 +442,7 @@ static int add_hard_link(struct assembly *assembly, struct span path, struct spa
 		return dw_fail(err, DWARFS_ERR_INVALID, "a hard link leads to itself");
 	if ((ret = add_string(assembly, &record, RECORD_LINK, target, err)) < 0)
 		return ret;
-	assembly->resolves_layer |= may_displace(assembly);
+	assembly->resolves_layer = true;
 	return dw_assembly_add_record(assembly, &record, record_out, err);
 }
 

@@ -4,8 +4,9 @@
  * tree of them.
  *
  * A node is a name in a directory and refers to a record: attributes and the source of
- * the contents. Hard links are nodes with the same record. A hard link whose target was
- * not added yet has a record of its own until the run.
+ * the contents. Hard links are nodes with the same record. A hard link whose target the
+ * current layer does not have yet has a record of its own until the layer ends, or until the
+ * run if there is no target by then.
  *
  * A hard link refers to the entry of the same input. So entries of the current layer that
  * a conflict has renamed or left out are also in a second tree, by their original paths,
@@ -221,8 +222,8 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
 int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, void *user,
 			dwarfs_error **err);
 
-/* End the current layer: links that have a target get the record of it, if it may be a
- * displaced entry; these are dropped (late_links.c). */
+/* End the current layer: links that have a target get the record of it, before a later layer
+ * replaces it; displaced entries are dropped (late_links.c). */
 int dw_assembly_end_layer(struct assembly *assembly, dwarfs_error **err);
 
 /* -- conflicts, in conflicts.c -------------------------------------------------------- */
@@ -247,10 +248,10 @@ int dw_assembly_displace(struct assembly *assembly, struct span path, uint32_t r
 void dw_assembly_replace_displaced(struct assembly *assembly, struct span path,
 				   uint32_t record);
 
-bool dw_assembly_has_displaced(const struct assembly *assembly);
 /* The displaced entry that had this path, or DW_NONE. */
 uint32_t dw_assembly_find_displaced(const struct assembly *assembly, struct span path);
 
+bool dw_assembly_has_displaced(const struct assembly *assembly);
 bool dw_assembly_is_displaced(const struct assembly *assembly, uint32_t node);
 
 /* The node that a hard link refers to, or DW_NONE: an entry of the layer of the link, if

@@ -660,6 +660,25 @@ class Conflicts(Images):
                                  {len(own)})
                 shutil.rmtree(out)
 
+    def test_hard_links_before_their_targets(self):
+        """They refer to the file of the same archive, not to an earlier or later input."""
+        late = self.archive_of("late.tar", ("h", "g"), ("g", "f"), ("f", b"own"))
+        other = self.archive_of("other.tar", ("f", b"other"))
+        for first in self.first, self.make("first.dwarfs", [self.first]):
+            rest = {"x": b"one", "d/a": b"A", "g": b"own", "h": b"own"}
+            for inputs, text in ([first, late], b"own"), ([first, late, other], b"other"):
+                merged = self.make("merged", inputs)
+                self.assertEqual(self.contents(merged), {**rest, "f": text})
+                out = self.path("out")
+                self.expect(run("DWARFSEXTRACT", "-i", merged, "-o", out), 0)
+                self.assertTrue(os.path.samefile(out + "/g", out + "/h"))
+                shutil.rmtree(out)
+
+    def test_hard_links_to_what_the_layer_removes(self):
+        layer = self.archive_of("layer.tar", ("g", "f"), (".wh.f", b""))
+        merged = self.make("merged", [self.first, layer], "--whiteouts")
+        self.assertEqual(self.contents(merged), {"x": b"one", "d/a": b"A", "g": b"file"})
+
     def test_names_that_an_archive_has_twice(self):
         twice = self.archive_of("twice.tar", ("f", b"1"), ("g", "f"), ("f", b"2"), ("f", b"3"))
         rest = {"x": b"one", "d/a": b"A", "g": b"1"}
