@@ -56,8 +56,9 @@ enum dwarfs_image_use {
  * blocks that stay where they are in the file, and they are verified as read from the new one.
  * The same applies to dwarfs_rewrite().
  *
- * With blocks of more than 32 MiB, the cache of the image's context is emptied
- * (dwarfs_context_trim()) after each block that is searched for matches with new data.
+ * The cache of the image's context is emptied (dwarfs_context_trim()) when the files of images
+ * were compared with those of others, and it has no room for the next image; with blocks of more
+ * than 32 MiB also after each block that is searched for matches with new data.
  *
  * @param builder  a builder that has not run yet and has no directory
  * @param image    the image; the builder keeps a reference. The hash of each block that is

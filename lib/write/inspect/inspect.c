@@ -407,8 +407,68 @@ static int add_to_batch(struct stage *stage, struct inspect_batch **batch, size_
 
 /* -- files of images ------------------------------------------------------------------ */
 
-/* After all other files: read those of images that another file has the digest of, in the
- * order of their blocks. */
+/* Read all that was submitted, and free the blocks of these images, of which no file is left:
+ * otherwise blocks of the next image are decompressed twice as soon as the cache is full. */
+static int finish_images(struct stage *stage, struct inspect_batch **batch,
+			 const struct source_image *last, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = submit_batch(stage, batch, err)) < 0 ||
+	    (ret = dw_pipeline_finish(&stage->pipeline, err)) < 0)
+		return ret;
+	last->ops->trim_cache(last->user);
+	return 0;
+}
+
+static uint64_t most_block_bytes(const struct source_image *image)
+{
+	return (uint64_t)image->block_count << image->block_bits;
+}
+
+/* Read the kept files that are wanted, in the order of their blocks. Blocks stay in the cache for
+ * later stages as long as there is room for those of the next image. */
+static int read_kept(struct stage *stage, struct inspect_batch **batch,
+		     bool (*is_wanted)(const struct stage *stage, size_t i),
+		     dwarfs_error **err)
+{
+	const struct source_image *image = NULL;
+	uint64_t cached = 0,
+		 files = 0; /* bytes of earlier images, of files of this one */
+	int ret;
+
+	for (size_t i = 0; i < stage->kept_count; i++) {
+		const struct kept_subject *kept = &stage->kept[i];
+		const struct source_image *next =
+			stage->run->assembly->images[kept->image];
+
+		if (image && image != next) {
+			uint64_t most = most_block_bytes(image);
+
+			cached += files < most ? files : most;
+			files = 0;
+			if (cached + most_block_bytes(next) >
+			    next->ops->cache_bytes(next->user)) {
+				if ((ret = finish_images(stage, batch, image, err)) < 0)
+					return ret;
+				cached = 0;
+			}
+		}
+		image = next;
+		files += size_of(stage, kept->subject);
+		if (is_wanted(stage, kept->subject) &&
+		    (ret = add_to_batch(stage, batch, kept->subject, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static bool is_matched(const struct stage *stage, size_t i)
+{
+	return stage->is_matched[i];
+}
+
+/* After all other files: read those of images that another file has the digest of. */
 static int compare_known(struct stage *stage, dwarfs_error **err)
 {
 	auto_free struct inspect_batch *batch = NULL;
@@ -419,17 +479,14 @@ static int compare_known(struct stage *stage, dwarfs_error **err)
 	if ((ret = dw_digests_match(&stage->reader, stage->subject_count,
 				    stage->is_matched, err)) < 0)
 		return ret;
-	for (size_t i = 0; i < stage->kept_count; i++) {
-		uint32_t subject = stage->kept[i].subject;
-
-		if (!stage->is_matched[subject])
+	for (size_t i = 0; i < stage->subject_count; i++) {
+		if (!stage->is_matched[i])
 			continue;
 		stage->run->progress.items_total++;
-		stage->run->progress.bytes_total += size_of(stage, subject);
-		if ((ret = add_to_batch(stage, &batch, subject, err)) < 0)
-			return ret;
+		stage->run->progress.bytes_total += size_of(stage, i);
 	}
-	if ((ret = submit_batch(stage, &batch, err)) < 0)
+	if ((ret = read_kept(stage, &batch, is_matched, err)) < 0 ||
+	    (ret = submit_batch(stage, &batch, err)) < 0)
 		return ret;
 	return dw_pipeline_finish(&stage->pipeline, err);
 }
@@ -448,11 +505,8 @@ static int submit_all(struct stage *stage, dwarfs_error **err)
 		    (ret = add_to_batch(stage, &batch, i, err)) < 0)
 			return ret;
 	}
-	for (size_t i = 0; i < stage->kept_count; i++) /* in the order of their blocks */
-		if (needs_reading(stage, stage->kept[i].subject) &&
-		    (ret = add_to_batch(stage, &batch, stage->kept[i].subject, err)) < 0)
-			return ret;
-	if ((ret = submit_batch(stage, &batch, err)) < 0 ||
+	if ((ret = read_kept(stage, &batch, needs_reading, err)) < 0 ||
+	    (ret = submit_batch(stage, &batch, err)) < 0 ||
 	    (ret = dw_pipeline_finish(&stage->pipeline, err)) < 0)
 		return ret;
 	return compare_known(stage, err);

@@ -893,6 +893,24 @@ class Digests(Images):
         self.assertEqual(*map(self.sums, images))
         self.assertEqual(*map(stored_bytes, images))
 
+    def test_blocks_of_many_images_are_decompressed_once(self):
+        """They do not fit into the cache together, and files have parts all over them."""
+        words = ["-S22", "-W12", "-C", "lzma:level=0:block_size=20", "--order=none"]
+        texts = [b"".join(b"%d %x\n" % (RNG.randrange(1 << 20), RNG.randrange(1 << 30))
+                          for _ in range(4000)) for _ in range(300)]
+        for number in range(150):
+            texts[number + 150] += texts[number][:30000]
+        trees = [self.directory(f"tree{tree}", **{f"d{tree}_{number:03}": text
+                                                  for number, text in enumerate(texts)})
+                 for tree in range(3)]
+        for when in "always", "never":
+            images = [self.make(os.path.basename(tree) + ".dwarfs", [tree], *words,
+                                f"--digests={when}") for tree in trees]
+            total = sum(self.info(image, "-d2")["uncompressed_block_size"] for image in images)
+            self.make("all", images, "-N1", "--log-level=verbose")
+            self.assertGreater(total, 50 << 20)
+            self.assertLessEqual(self.decompressed(), total, when)
+
     def test_without_the_section_trust_changes_nothing(self):
         old, new, size = self.with_equal_text()
         bare = self.make("bare", [old], "--rebuild-metadata", "--digests=never")
