@@ -95,13 +95,14 @@ enum dwarfs_base_trust {
  * with them are copied, and other new data refers to these blocks where it repeats them.
  *
  * Files that are not found by path, size and time are compared with those of the base by
- * size and hash, as files of inputs are. Times are compared as exactly as the base has
- * them. A file is read if it changed after the base was made or shortly before: less than
- * one step of the base's times, at least two seconds. It is also read if it is not known
- * when the data of the base were read: if the base has no time
- * (dwarfs_image_created_on()), or the base or an image that it comes from was made by
- * another program. The times of the base must be those of the files, not of
- * dwarfs_builder_set_time().
+ * size and hash, as files of inputs are. If the base and the new image have all times
+ * (dwarfs_builder_set_keep_all_times()), change times must be equal, too, not only
+ * modification times. Times are compared as exactly as the base has them. A file is read if
+ * it changed after the base was made or shortly before: less than one step of the base's
+ * times, at least two seconds. It is also read if it is not known when the data of the base
+ * were read: if the base has no time (dwarfs_image_created_on()), or the base or an image
+ * that it comes from was made by another program. The times of the base must be those of
+ * the files, not of dwarfs_builder_set_time().
  *
  * @param builder  a builder that has not run yet and has no directory; its inputs are those
  *                 of dwarfs_builder_add_tree() and the like. May have several bases

@@ -135,6 +135,11 @@ static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out
 	return 0;
 }
 
+static struct os_time time_of(const struct dwarfs_stat *stat, enum dwarfs_time time)
+{
+	return (struct os_time){ stat->seconds[time], stat->nanoseconds[time] };
+}
+
 static bool describe(const struct source_state *source, const struct dwarfs_stat *stat,
 		     struct source_file *file_out)
 {
@@ -147,8 +152,9 @@ static bool describe(const struct source_state *source, const struct dwarfs_stat
 	*file_out = (struct source_file){
 		.inode = stat->inode,
 		.size = stat->bytes,
-		.mtime = stat->seconds[DWARFS_MTIME],
-		.mtime_ns = stat->nanoseconds[DWARFS_MTIME],
+		.mtime = time_of(stat, DWARFS_MTIME),
+		.ctime = time_of(stat, DWARFS_CTIME),
+		.has_ctime = !source->image->view->mtime_only,
 		.first_chunk = range.first,
 		.chunk_count = (uint32_t)(range.end - range.first),
 	};

@@ -73,28 +73,42 @@ static int use_file(struct assembly *assembly, uint32_t image,
  * Whether the base has a time, as exactly as it stores times. A time that is not over when the
  * data of the base were read says nothing: the file may have changed again within it.
  */
-static bool is_same_time(const struct source_image *base, const struct source_file *file,
-			 const struct tree_inode *inode)
+static bool is_same_time(const struct source_image *base, struct os_time stored,
+			 struct os_time time)
 {
 	uint64_t step = base->time_step;
 	int64_t seconds = (int64_t)(step / DW_NS_PER_SECOND), rest;
-	uint32_t ns = inode->mtime_ns;
 
 	if (step == 0 || base->made == INT64_MAX ||
-	    file->mtime >
+	    stored.seconds >
 		    base->made -
 			    (seconds > LEAST_STEP_SECONDS ? seconds : LEAST_STEP_SECONDS))
 		return false;
 	if (seconds == 0)
-		return file->mtime == inode->mtime &&
-		       file->mtime_ns == ns - ns % (uint32_t)step;
-	rest = inode->mtime % seconds;
+		return stored.seconds == time.seconds &&
+		       stored.nanoseconds ==
+			       time.nanoseconds - time.nanoseconds % (uint32_t)step;
+	rest = time.seconds % seconds;
 	rest += rest < 0 ? seconds : 0;
-	return file->mtime == inode->mtime - rest;
+	return stored.seconds == time.seconds - rest;
+}
+
+/* Whether a file has not changed since. A program can set the modification time, but not the
+ * time of the change, which is known if all times are stored. */
+static bool has_same_times(const struct source_image *base,
+			   const struct source_file *file, const struct tree *tree,
+			   const struct tree_inode *inode)
+{
+	const struct os_time mtime = { inode->mtime, inode->mtime_ns };
+
+	if (!is_same_time(base, file->mtime, mtime))
+		return false;
+	return !file->has_ctime || !tree->times ||
+	       is_same_time(base, file->ctime, tree->times[inode - tree->inodes].ctime);
 }
 
 /* Find a file in the bases; DW_NONE if none has it. */
-static uint32_t find_in_bases(const struct assembly *assembly,
+static uint32_t find_in_bases(const struct assembly *assembly, const struct tree *tree,
 			      const struct tree_inode *inode, const char *path,
 			      struct source_file *file_out)
 {
@@ -103,7 +117,8 @@ static uint32_t find_in_bases(const struct assembly *assembly,
 
 		if (image->is_base && image->trusts_times &&
 		    image->ops->find(image->user, path, file_out) &&
-		    file_out->size == inode->size && is_same_time(image, file_out, inode))
+		    file_out->size == inode->size &&
+		    has_same_times(image, file_out, tree, inode))
 			return i;
 	}
 	return DW_NONE;
@@ -129,7 +144,7 @@ static int use_known_files(struct build_run *run, struct tree *tree, dwarfs_erro
 			continue;
 		if ((ret = dw_path_cursor_go(&cursor, tree, inode->entry, err)) < 0)
 			return ret;
-		image = find_in_bases(run->assembly, inode,
+		image = find_in_bases(run->assembly, tree, inode,
 				      (const char *)cursor.path.data, &file);
 		if (image != DW_NONE &&
 		    (ret = use_file(run->assembly, image, &file, inode, err)) < 0)

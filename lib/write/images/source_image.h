@@ -11,6 +11,7 @@
 
 #include "format/side/digest_table.h"
 #include "format/section.h"
+#include "os/dir.h"
 
 /* A run of bytes of a file. */
 struct source_chunk {
@@ -46,8 +47,8 @@ struct partial_section {
 struct source_file {
 	uint32_t inode;
 	uint64_t size;
-	int64_t mtime;
-	uint32_t mtime_ns;
+	struct os_time mtime, ctime;
+	bool has_ctime;
 	uint64_t first_chunk;
 	uint32_t chunk_count;
 };

@@ -807,6 +807,16 @@ class Bases(Images):
             new = self.make("new", [self.tree], "--base", self.base, "--base-trust", trust)
             self.assertEqual(run("DWARFSCK", "--cat", "same", new).raw, contents)
 
+    def test_change_times_are_compared_if_they_are_stored(self):
+        os.utime(self.tree + "/same", (1000, 1000))
+        self.expect(run("MKDWARFS", "-i", self.tree, "-o", self.base, "-f", "-l1",
+                        "--no-progress", "--keep-all-times"), 0)
+        self.directory("tree", same=NOISE[1:60001])
+        os.utime(self.tree + "/same", (1000, 1000))
+        for words, contents in (["--keep-all-times"], NOISE[1:60001]), ([], NOISE[:60000]):
+            new = self.make("new", [self.tree], "--base", self.base, *words)
+            self.assertEqual(run("DWARFSCK", "--cat", "same", new).raw, contents)
+
     def test_files_that_changed_while_the_base_was_made_are_read(self):
         soon = time.time() + 60
         for step in ("1s", "1h"):
