@@ -15,6 +15,7 @@ import zipfile
 import tap
 
 FOLDER, SUFFIX = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
 def run(name, *args):
@@ -31,7 +32,7 @@ def wait_for(condition):
 
 
 def mounts_and_conversions(suite):
-    """Images in memory, by callbacks, from and to archives, and mounted."""
+    """Images in memory, by callbacks, in children, from and to archives, and mounted."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         tree, image = root / "tree", root / "image.dwarfs"
@@ -42,11 +43,13 @@ def mounts_and_conversions(suite):
         with suite.case("memory packs and reads without a file"):
             done = run("memory")
             assert done.returncode == 0 and done.stdout == b"3 entries; Welcome.\n", done
-        with suite.case("source opens in two rounds, and follows links"):
+        with suite.case("source reads through a callback, and follows links"):
             done = run("source", image, "link")
             assert done.returncode == 0 and done.stdout == b"contents\n" * 1000, done
-            rounds = int(done.stderr.split(b"opened in ")[1].split()[0])
-            assert rounds <= 2, done.stderr
+        with suite.case("ranges opens in two rounds"):
+            done = run("ranges", image)
+            assert done.returncode == 0, done
+            assert int(done.stdout.split()[-2]) <= 2, done.stdout
         with suite.case("source reports why a read has failed"):
             cut = root / "cut.dwarfs"
             cut.write_bytes(b"")
@@ -61,25 +64,27 @@ def mounts_and_conversions(suite):
             program = FOLDER / f"example-fork{SUFFIX}"
             if not program.exists():
                 raise tap.Skip("the system has no fork()")
-            for more in (), ("again",):
-                done = subprocess.run(tap.command(program, image, "3", *more), capture_output=True,
-                                      timeout=60)
-                assert (done.returncode, done.stdout) == (0, b"1 files, 9000 bytes\n"), done
-            damaged = root / "damaged.dwarfs"
-            data = bytearray(image.read_bytes())
-            data[70] ^= 1  # in the first block
-            damaged.write_bytes(data)
-            done = subprocess.run(tap.command(program, damaged, "2"), capture_output=True,
-                                  timeout=60)
-            assert done.returncode == 1 and b"1 of 2 processes failed" in done.stderr, done
-        with suite.case("convert makes a zip and takes a tar"):
-            done = run("convert", "out", image, root / "out.zip")
+            for kind in "share", "own":
+                done = subprocess.run(tap.command(program, kind, image, "dir/file", "link"),
+                                      capture_output=True, timeout=60)
+                assert done.returncode == 0, done
+                assert sorted(done.stdout.splitlines()) == [b"dir/file: 9000 bytes",
+                                                            b"link: 9000 bytes"], done
+                done = subprocess.run(tap.command(program, kind, image, "link", "none"),
+                                      capture_output=True, timeout=60)
+                assert done.stdout == b"link: 9000 bytes\n" and done.returncode == 1, done
+                assert b"none" in done.stderr and b"1 failed" in done.stderr, done
+                done = subprocess.run(tap.command(program, kind, root / "cut.dwarfs", "link"),
+                                      capture_output=True, timeout=60)
+                assert done.returncode == 1 and b"cut.dwarfs" in done.stderr, done
+        with suite.case("export makes a zip, and import takes a tar"):
+            done = run("export", image, root / "out.zip")
             if b"not built in" in done.stderr:
                 raise tap.Skip("no libarchive")
             assert done.returncode == 0, done.stderr
             assert zipfile.ZipFile(root / "out.zip").read("dir/file") == b"contents\n" * 1000
             subprocess.run(["tar", "czf", root / "in.tgz", "-C", tree, "."], check=True)
-            done = run("convert", "in", root / "in.tgz", root / "in.dwarfs")
+            done = run("import", root / "in.tgz", root / "in.dwarfs")
             assert done.returncode == 0, done.stderr
             assert run("source", root / "in.dwarfs", "dir/file").stdout == b"contents\n" * 1000
         with suite.case("mount serves an image"):
@@ -102,6 +107,11 @@ def mounts_and_conversions(suite):
                 subprocess.run(["umount", point], check=False)
                 server.wait(20)
             assert server.returncode == 0, server.returncode
+
+
+def is_short(path):
+    with open(path, encoding="utf-8") as file:
+        return len(file.readlines()) < 60
 
 
 def main():
@@ -161,10 +171,15 @@ def main():
             assert done.returncode == 1 and b"../a" in done.stderr, done
             assert not (root / "none.dwarfs").exists()
         with suite.case("wrong arguments give the usage"):
-            for name in "list", "cat", "pack", "items":
+            for name in "list", "cat", "pack", "items", "source", "shared", "import", "export":
                 done = run(name)
                 assert done.returncode == 2 and done.stderr.startswith(b"usage: "), done
     mounts_and_conversions(suite)
+    with suite.case("each example has less than 60 lines, in every language"):
+        paths = [path for path in EXAMPLES.iterdir() if path.suffix != ".build"]
+        assert len(paths) > 15, paths
+        long = [path.name for path in paths if not is_short(path)]
+        assert not long, long
     suite.finish()
 
 
