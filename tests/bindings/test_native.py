@@ -101,6 +101,115 @@ class Paths(Case):
         with self.assertRaises(ValueError):
             path.relative_to(dwarfs.open(self.dir / "image.dwarfs") / "a")
 
+    def test_relations_by_way_of_parents(self):
+        path = self.path
+        self.assertEqual(path.relative_to("c", "d", walk_up=True),
+                         pathlib.PurePosixPath("../../a/b.tar.gz"))
+        self.assertEqual(path.relative_to("a", "c", walk_up=True),
+                         pathlib.PurePosixPath("../b.tar.gz"))
+        for parts in ("..",), ("a", "..", "b"):
+            with self.assertRaises(ValueError):
+                path.relative_to(*parts, walk_up=True)
+        with self.assertRaises(ValueError):
+            path.relative_to("a/b.tar")
+
+    def test_resolving(self):
+        image = self.image
+        for path, real in {"a/b.tar.gz": "a/b.tar.gz", "a/up": "a/b.tar.gz", "abs": "a",
+                           "abs/up": "a/b.tar.gz", "far": "a/b.tar.gz", "": "", "..": "",
+                           "abs/../a/./up": "a/b.tar.gz", "abs/..": ""}.items():
+            for strict in True, False:
+                with self.subTest(path=path, strict=strict):
+                    found = (image / path).resolve(strict)
+                    self.assertEqual(found, image / real)
+                    self.assertEqual(found.stat().st_ino, (image / path).stat().st_ino)
+                    self.assertEqual(found.resolve(), found)
+        for path, real in {"gone": "etc/passwd", "none/x": "none/x", "abs/none": "a/none",
+                           "none/../abs": "a", "round": "round", "far/x": "a/b.tar.gz/x",
+                           "far/..": "a"}.items():
+            with self.subTest(path=path):
+                self.assertEqual((image / path).resolve(), image / real)
+                with self.assertRaises(OSError) as caught:
+                    (image / path).resolve(strict=True)
+                self.assertIsInstance(caught.exception, dwarfs.Error)
+        with self.assertRaises(NotADirectoryError):
+            (image / "far/x").resolve(True)
+        with self.assertRaises(FileNotFoundError):
+            (image / "none/x").resolve(True)
+        image.close()
+        with self.assertRaises(ValueError):
+            self.path.resolve()
+
+    def test_resolving_is_that_of_pathlib(self):
+        tree = self.dir / "tree"
+        (tree / "d" / "e").mkdir(parents=True)
+        (tree / "d" / "file").write_bytes(b"x")
+        for name, target in {"d/up": "..", "d/e/f": "../file", "l": "d/e", "m": "l/f",
+                             "n": "none/m", "o": "d/up/d/up/l"}.items():
+            (tree / name).symlink_to(target)
+        dwarfs.pack(tree, self.dir / "tree.dwarfs", level=1)
+        with dwarfs.open(self.dir / "tree.dwarfs") as image:
+            for path in ("d/up", "d/e/f", "l", "m", "n", "o", "o/f", "l/..", "x/y",
+                         "o/../up/m", "m/x"):
+                for strict in False, True:
+                    results = []
+                    for start, root in (tree, tree.resolve()), (image.root, image.root):
+                        try:
+                            results.append((start / path).resolve(strict).relative_to(root))
+                        except OSError as error:
+                            results.append(error.errno)
+                    with self.subTest(path=path, strict=strict):
+                        self.assertEqual(results[0], results[1])
+
+    def test_same_files(self):
+        image, other = self.image, dwarfs.open(self.dir / "image.dwarfs")
+        self.assertTrue(self.path.samefile("far"))
+        self.assertTrue(self.path.samefile(image / "abs" / "up"))
+        self.assertFalse(self.path.samefile("a"))
+        self.assertFalse(self.path.samefile(other / "a/b.tar.gz"))
+        with self.assertRaises(FileNotFoundError):
+            self.path.samefile("none")
+        with self.assertRaises(FileNotFoundError):
+            (image / "none").samefile("a")
+
+    def test_what_pathlib_has(self):
+        path, root = self.path, self.image.root
+        self.assertEqual(path.as_posix(), "a/b.tar.gz")
+        self.assertEqual(path.absolute(), path)
+        self.assertTrue(root.is_mount())
+        self.assertFalse(path.is_mount() or path.is_junction())
+        self.assertTrue((self.image / "abs").is_dir())
+        self.assertFalse((self.image / "abs").is_dir(follow_symlinks=False))
+        self.assertFalse((self.image / "far").is_file(follow_symlinks=False))
+        writing = {"chmod", "lchmod", "hardlink_to", "link_to", "mkdir", "rename", "replace",
+                   "rmdir", "symlink_to", "touch", "unlink", "write_bytes", "write_text",
+                   "copy", "copy_into", "move", "move_into"}
+        of_the_host = {"cwd", "home", "expanduser", "as_uri", "anchor", "drive", "root",
+                       "is_absolute", "is_reserved"}
+        other = {"from_uri", "with_segments", "parser", "info"}
+        missing = {name for name in dir(pathlib.Path) if not name.startswith("_")
+                   and not hasattr(dwarfs.Path, name)}
+        self.assertEqual(missing - writing - of_the_host - other, set())
+
+    def test_owners_have_the_names_of_the_system(self):
+        file = self.dir / "file"
+        file.write_bytes(b"")
+        dwarfs.pack(self.dir, self.dir / "owned.dwarfs", level=1,
+                    include=lambda entry: entry.path == "file")
+        with dwarfs.open(self.dir / "owned.dwarfs") as image:
+            try:
+                self.assertEqual((image / "file").owner(), file.owner())
+                self.assertEqual((image / "file").group(), file.group())
+            except KeyError:
+                self.skipTest("the user has no name")
+
+    def test_matching_of_all_names(self):
+        for pattern, matches in {"a/b.tar.gz": True, "**": True, "**/*.gz": True, "*.gz": False,
+                                 "a/**": True, "/a/*": True, "b/**": False, "**/a/**/*": True,
+                                 "a/*/b*": False, "": False}.items():
+            with self.subTest(pattern):
+                self.assertEqual(self.path.full_match(pattern), matches)
+
     def test_matching_is_that_of_pathlib(self):
         pure = pathlib.PurePosixPath("/a/b.tar.gz")
         for pattern in "*.gz", "a/*", "*/*.gz", "/a/*", "/*", "b", "/a/b.tar.gz", "x/a/*":

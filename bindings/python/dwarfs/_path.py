@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fnmatch
+import importlib
 import io
 import os
 import stat as stat_
@@ -116,12 +117,15 @@ class Path:
             raise ValueError(f"invalid suffix {suffix!r}")
         return self.with_name(self.stem + suffix)
 
-    def relative_to(self, *other: str | bytes | os.PathLike[Any] | Path) -> PurePosixPath:
-        """The rest of the path below a directory; ValueError if it is not below."""
+    def relative_to(self, *other: str | bytes | os.PathLike[Any] | Path,
+                    walk_up: bool = False) -> PurePosixPath:
+        """The rest of the path below a directory; if it is not below, ValueError, or with
+        walk_up a path with ".."."""
         parts = self._other(other)
-        if self._parts[:len(parts)] != parts:
+        common = len(os.path.commonprefix([self._parts, parts]))
+        if common < len(parts) and (not walk_up or ".." in parts[common:]):
             raise ValueError(f"{str(self)!r} is not below {'/'.join(parts)!r}")
-        return PurePosixPath(*self._parts[len(parts):])
+        return PurePosixPath(*[".."] * (len(parts) - common), *self._parts[common:])
 
     def is_relative_to(self, *other: str | bytes | os.PathLike[Any] | Path) -> bool:
         """Whether the path is below a directory, or that directory."""
@@ -143,6 +147,20 @@ class Path:
         """Whether the last names match a pattern, or all with a leading "/"; as
         pathlib.PurePath.match()."""
         return PurePosixPath("/", *self._parts).match(pattern)
+
+    def full_match(self, pattern: str) -> bool:
+        """Whether all names match a pattern, in which ** stands for any names; as
+        pathlib.PurePath.full_match() of Python 3.13. A leading "/" changes nothing."""
+        return _match_all(self._parts, [part for part in pattern.split("/")
+                                        if part not in ("", ".")])
+
+    def absolute(self) -> Path:
+        """The path itself: all paths start at the root of the image."""
+        return self
+
+    def as_posix(self) -> str:
+        """The names with slashes between them, as str()."""
+        return str(self)
 
     def joinpath(self, *segments: str | bytes | os.PathLike[Any]) -> Path:
         """A place below this one."""
@@ -279,17 +297,25 @@ class Path:
         """Whether there is something."""
         return self._mode(follow_symlinks) != 0
 
-    def is_dir(self) -> bool:
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
         """Whether there is a directory."""
-        return stat_.S_ISDIR(self._mode())
+        return stat_.S_ISDIR(self._mode(follow_symlinks))
 
-    def is_file(self) -> bool:
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
         """Whether there is a regular file."""
-        return stat_.S_ISREG(self._mode())
+        return stat_.S_ISREG(self._mode(follow_symlinks))
 
     def is_symlink(self) -> bool:
         """Whether there is a symbolic link."""
         return stat_.S_ISLNK(self._mode(False))
+
+    def is_mount(self) -> bool:
+        """Whether it is the root of the image."""
+        return not self._parts
+
+    def is_junction(self) -> bool:
+        """False: a junction exists on Windows only."""
+        return False
 
     def is_fifo(self) -> bool:
         """Whether there is a fifo."""
@@ -306,6 +332,78 @@ class Path:
     def is_char_device(self) -> bool:
         """Whether there is a character device."""
         return stat_.S_ISCHR(self._mode())
+
+    def resolve(self, strict: bool = False) -> Path:
+        """The path without links, "." and ".."; if strict, it must exist. Names from the first
+        one on that does not exist, or is in a circle of links, stay as they are."""
+        image = self._image._use()
+        names = list(reversed(self._parts))
+        found: list[str] = []
+        entries: list[int | None] = [0]
+        links = 0
+        while names:
+            name = names.pop()
+            if name in ("", ".", ".."):
+                if strict:
+                    self._make(self._image, tuple(found))._require_dir()
+                if name == ".." and found:
+                    found.pop()
+                    entries.pop()
+                continue
+            entry = self._entry_in(entries[-1], name, strict)
+            if entry is not None:
+                inode = _dwarfs.dwarfs_entry_inode(image, entry)
+                if self._is_link(inode):
+                    links += 1
+                    if links <= _MAX_LINKS:
+                        target = _dwarfs.dwarfs_link_read(image, inode)
+                        if target.startswith("/"):
+                            found, entries = [], [0]
+                        names += reversed(target.split("/"))
+                        continue
+                    if strict:
+                        raise _fail(ErrorCode.INVALID, str(self), "too many levels of links",
+                                    errno.ELOOP)
+                    entry = None
+            found.append(name)
+            entries.append(entry)
+        return self._make(self._image, tuple(found), entries[-1])
+
+    def _entry_in(self, directory: int | None, name: str, strict: bool) -> int | None:
+        """The entry of a name in a directory, or None unless strict."""
+        image = self._image._use()
+        try:
+            if directory is None:
+                return None
+            return int(_dwarfs.dwarfs_dir_find(
+                image, _dwarfs.dwarfs_entry_inode(image, directory), name))
+        except FileNotFoundError:
+            if strict:
+                raise _fail(ErrorCode.NOT_FOUND, str(self), "does not exist") from None
+        except NotADirectoryError:
+            if strict:
+                raise _fail(ErrorCode.NOT_DIR, str(self),
+                            "a part of the path is not a directory") from None
+        return None
+
+    def _require_dir(self) -> None:
+        if not self.is_dir():
+            raise _fail(ErrorCode.NOT_DIR, str(self), "not a directory")
+
+    def samefile(self, other: str | bytes | os.PathLike[Any] | Path) -> bool:
+        """Whether another path, of the same image or as str, is that of the same file: a hard
+        link, or through links."""
+        if not isinstance(other, Path):
+            other = Path(self._image, other)
+        return self._inode() == other._inode() and self._image is other._image
+
+    def owner(self) -> str:
+        """The name that this system has for the user ID; KeyError if it has none."""
+        return str(importlib.import_module("pwd").getpwuid(self.stat().st_uid).pw_name)
+
+    def group(self) -> str:
+        """The name that this system has for the group ID; KeyError if it has none."""
+        return str(importlib.import_module("grp").getgrgid(self.stat().st_gid).gr_name)
 
     # -- what is in it
 
@@ -479,6 +577,16 @@ def _stat_result(stat: Any, block_size: int) -> os.stat_result:
 
 def _is_real_dir(path: Path) -> bool:
     return stat_.S_ISDIR(path._mode(False))
+
+
+def _match_all(names: tuple[str, ...], parts: list[str]) -> bool:
+    """Whether names match the parts of a pattern."""
+    if not parts:
+        return not names
+    if parts[0] == "**":
+        return any(_match_all(names[start:], parts[1:]) for start in range(len(names) + 1))
+    return (bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and
+            _match_all(names[1:], parts[1:]))
 
 
 def _can_be_name(name: str) -> bool:
