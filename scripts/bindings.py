@@ -22,7 +22,7 @@ TESTS = os.path.join(ROOT, "tests", "bindings")
 ENVIRONMENTS = (
     # name, packages, tests
     ("oldest", ["fsspec==2022.11.0"], ["test_fsspec.py"]),
-    ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow"],
+    ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow", "duckdb"],
      ["test_fsspec.py", "test_typing.py", "test_dask.py", "test_python.py", "test_native.py",
       "test_distributed.py", "test_processes.py"]),
     ("ratarmount", ["ratarmountcore>=0.11"], ["test_ratarmount.py"]),

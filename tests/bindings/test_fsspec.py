@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Images as file systems of fsspec, of the version that is installed."""
+import errno
 import io
 import multiprocessing
 import os
@@ -243,6 +244,91 @@ class More(Case):
         with self.assertRaises(IsADirectoryError):
             self.fs.open("data")
 
+    def test_caching_file_systems(self):
+        builder = dwarfs.Builder(level=1)
+        files = {**FILES, "large": os.urandom(300_000)}
+        for name, content in files.items():
+            builder.add(name, content)
+        builder.write(self.dir / "large.dwarfs")
+        for kind in "simplecache", "filecache", "blockcache":
+            storage = str(self.dir / kind)
+            for _ in "from the image", "from the cache":
+                for name, content in files.items():
+                    url = f"{kind}::dwarfs://{name}::file://{self.dir}/large.dwarfs"
+                    with self.subTest(url):
+                        with fsspec.open(url, **{kind: {"cache_storage": storage}}) as file:
+                            self.assertEqual(file.read(), content)
+            fs = fsspec.filesystem(kind, target_protocol="dwarfs", cache_storage=storage,
+                                   target_options={"fo": str(self.dir / "large.dwarfs")})
+            self.assertEqual(fs.ls("data", detail=False), ["data/one.csv", "data/two.csv"])
+            self.assertEqual(fs.find(""), sorted(files))
+            with fs.open("large") as file:
+                file.seek(200_000)
+                self.assertEqual(file.read(1000), files["large"][200_000:201_000])
+                self.assertEqual(file.tell(), 201_000)
+                file.seek(-5, 2)
+                self.assertEqual(file.read(), files["large"][-5:])
+            self.assertTrue(file.closed)
+            with fs.open("data/two.csv", "r") as file:
+                self.assertEqual(list(file), ["x,y\n", "3,4\n", "5,6\n"])
+
+    def test_blocks_are_fetched_when_they_are_needed(self):
+        builder = dwarfs.Builder(level=1)
+        builder.add("large", bytes(range(256)) * 4000)
+        builder.write(self.dir / "large.dwarfs")
+        fs = fsspec.filesystem("blockcache", target_protocol="dwarfs",
+                               cache_storage=str(self.dir / "cache"),
+                               target_options={"fo": str(self.dir / "large.dwarfs")})
+        sizes = []
+        pread = dwarfs.File.pread
+
+        def counted(file, size, offset):
+            sizes.append(size)
+            return pread(file, size, offset)
+        with unittest.mock.patch.object(dwarfs.File, "pread", counted):
+            with fs.open("large", block_size=100_000) as file:
+                self.assertEqual(file.read(10), bytes(range(10)))
+                file.seek(512_000)
+                self.assertEqual(file.read(10), bytes(range(10)))
+                file.seek(0)
+                self.assertEqual(file.read(10), bytes(range(10)))
+        self.assertGreater(len(sizes), 1)
+        self.assertLess(sum(sizes), 500_000)
+
+    def test_copying_to_the_disk(self):
+        def copied(folder):
+            return {str(path.relative_to(folder)): path.read_bytes()
+                    for path in folder.rglob("*") if path.is_file()}
+        (self.dir / "there").mkdir()
+        for number, root in enumerate(("", "/")):
+            for target in self.dir / "there", self.dir / f"new{number}" / "below":
+                for end in "", "/":
+                    with self.subTest(root=root, target=target, end=end):
+                        self.fs.get(root, str(target) + end, recursive=True)
+                        self.assertEqual(copied(target), FILES)
+        below = {name[5:]: content for name, content in FILES.items() if name[:5] == "data/"}
+        self.fs.get("data", str(self.dir / "data"), recursive=True)
+        self.assertEqual(copied(self.dir / "data"), below)
+        self.fs.get("data/one.csv", str(self.dir / "far" / "one"))
+        self.fs.get(["a", "b"], [str(self.dir / "far" / "a"), str(self.dir / "far" / "b")])
+        self.assertEqual(copied(self.dir / "far"), {
+            "one": FILES["data/one.csv"], "b": b"hello", "a": b""})
+        self.assertEqual(sorted(path.name for path in self.dir.iterdir()),
+                         ["data", "far", "image.dwarfs", "new0", "new1", "there"])
+        buffer = io.BytesIO()
+        self.fs.get_file("b", buffer)
+        self.assertEqual(buffer.getvalue(), b"hello")
+
+    def test_every_change_is_refused(self):
+        for change in (lambda: self.fs.rm("b"), lambda: self.fs.rm("data", recursive=True),
+                       lambda: self.fs.rm_file("b"), lambda: self.fs.cp_file("b", "c"),
+                       lambda: self.fs.copy("b", "c"), lambda: self.fs.mv("b", "c"),
+                       lambda: self.fs.pipe("c", b"x"), lambda: self.fs.touch("c"),
+                       lambda: self.fs.put(self.path, "c"), lambda: self.fs.open("c", "wb")):
+            with self.assertRaises(OSError) as caught:
+                change()
+            self.assertEqual(caught.exception.errno, errno.EROFS)
+
     def test_bad_images(self):
         (self.dir / "bad").write_bytes(b"no image")
         with self.assertRaises(dwarfs.CorruptError):
@@ -358,6 +444,16 @@ class More(Case):
             self.skipTest("pyarrow is not installed")
         found = pyarrow.dataset.dataset("data", format="csv", filesystem=self.fs)
         self.assertEqual(sorted(found.to_table().column("x").to_pylist()), [1, 3, 5])
+
+    def test_duckdb(self):
+        try:
+            import duckdb
+        except ImportError:
+            self.skipTest("duckdb is not installed")
+        with duckdb.connect() as connection:
+            connection.register_filesystem(self.fs)
+            found = connection.sql("SELECT sum(x), sum(y) FROM read_csv('dwarfs://data/*.csv')")
+            self.assertEqual(found.fetchall(), [(9, 12)])
 
 
 if __name__ == "__main__":

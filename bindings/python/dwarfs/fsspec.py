@@ -42,6 +42,7 @@ class _Opened(NamedTuple):
 # process opens, and share them; those that were used last stay open.
 _opened: collections.OrderedDict[tuple[Any, ...], _Opened] = collections.OrderedDict()
 _MAX_OPENED = 8
+_BUFFER_BYTES = 1 << 16
 
 
 def _identity_of(path: str) -> tuple[int, ...]:
@@ -79,16 +80,74 @@ class _RangeFile(io.RawIOBase):
         return len(data)
 
 
+class _CachedFile(io.RawIOBase):
+    """A file that is read through a cache of fsspec, which fetches blocks from it."""
+
+    def __init__(self, file: File, cache: Any) -> None:
+        super().__init__()
+        self._file, self._cache = file, cache
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        start = self._file.tell()
+        end = min(start + len(buffer), self._file.size)
+        data = self._cache._fetch(start, end) if start < end else b""
+        buffer[:len(data)] = data
+        self._file.seek(start + len(data))
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class DwarfsFile(io.BufferedReader):
     """An open file; it can be pickled, and is then opened again at its position."""
 
-    def __init__(self, fs: DwarfsFileSystem, path: str) -> None:
-        raw = fs._at(path).open("rb", 0)
-        super().__init__(raw, 1 << 16)
-        self.fs, self.path, self.size = fs, path, raw.size
+    def __init__(self, fs: DwarfsFileSystem, path: str, block_size: Any = None) -> None:
+        file = fs._at(path).open("rb", 0)
+        super().__init__(file, _BUFFER_BYTES)
+        self.fs, self.path, self.size = fs, path, file.size
+        self.blocksize = block_size if isinstance(block_size, int) else fs.blocksize
+        self._file, self._cache = file, None
 
     def __reduce__(self) -> Any:
         return _open_at, (self.fs, self.path, self.tell())
+
+    # what fsspec's blockcache:: needs, and sets
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return self._file.pread(end - start, start)
+
+    @property
+    def cache(self) -> Any:
+        """The cache of fsspec through which the file is read; None without one."""
+        return self._cache
+
+    @cache.setter
+    def cache(self, cache: Any) -> None:
+        self._cache = cache
+        super().__init__(_CachedFile(self._file, cache), _BUFFER_BYTES)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return super().closed
+
+    @closed.setter
+    def closed(self, closed: bool) -> None:
+        """For fsspec, which sets it after close()."""
 
 
 def _open_at(fs: DwarfsFileSystem, path: str, position: int) -> DwarfsFile:
@@ -333,12 +392,38 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         """Raises OSError: an image can only be read."""
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
+    def _rm(self, path: str) -> None:
+        self.rmdir(path)
+
+    def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
+        """Raises OSError: an image can only be read."""
+        self.rmdir(path2)
+
     # -- contents
 
-    def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> DwarfsFile:
+    def get(self, rpath: Any, lpath: Any, recursive: bool = False, **kwargs: Any) -> None:
+        """Copy files to the disk; as that of other file systems. With old versions of fsspec,
+        too, everything in the root is copied into the directory."""
+        if (recursive and kwargs.get("maxdepth") is None and isinstance(rpath, str)
+                and isinstance(lpath, (str, os.PathLike)) and not self._strip_protocol(rpath)):
+            os.makedirs(lpath, exist_ok=True)
+            rpath = self.find("", withdirs=True)
+            lpath = [os.path.join(os.fspath(lpath), name) for name in rpath]
+            if not rpath:
+                return
+        super().get(rpath, lpath, recursive=recursive and isinstance(rpath, str), **kwargs)
+
+    def get_file(self, rpath: str, lpath: Any, *args: Any, **kwargs: Any) -> None:
+        """Copy a file to the disk, or make a directory; with the directories above."""
+        if isinstance(lpath, (str, os.PathLike)):
+            os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
+        super().get_file(rpath, lpath, *args, **kwargs)
+
+    def _open(self, path: str, mode: str = "rb", block_size: Any = None,
+              **kwargs: Any) -> DwarfsFile:
         if mode != "rb":
-            raise OSError(f"{mode!r}: an image can only be read")
-        return DwarfsFile(self, self._strip_protocol(path))
+            raise OSError(errno.EROFS, f"{mode!r}: an image can only be read", path)
+        return DwarfsFile(self, self._strip_protocol(path), block_size)
 
     def _range(self, path: str, start: int | None, end: int | None,
                file: File) -> tuple[int, int]:
