@@ -5,7 +5,12 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.MalformedURLException;
 import java.net.URI;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.net.URLConnection;
+import java.net.UnknownServiceException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.Channels;
@@ -50,6 +55,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -1308,6 +1314,47 @@ public final class Scenarios {
             fails(IllegalArgumentException.class,
                 () -> FileSystems.newFileSystem(URI.create("dwarfs:x"), Map.of()));
         });
+        test("URLs of the scheme dwarfs", () -> {
+            String base = "dwarfs:" + file.toUri() + "!";
+            long handles = Dwarfs.liveHandles();
+            URL url = new URL(base + "/dir/text.txt");
+            try (InputStream stream = url.openStream()) {
+                same("hello\n", new String(stream.readAllBytes(), StandardCharsets.UTF_8));
+            }
+            same(handles, Dwarfs.liveHandles());
+            same(base + "/dir/sub/data", new URL(url, "sub/data").toString());
+            same(base + "/big", new URL(url, "../big").toString());
+            same(base + "/big", new URL(url, "/big").toString());
+            fails(MalformedURLException.class, () -> new URL("dwarfs:" + file.toUri()));
+            fails(NoSuchFileException.class, () -> new URL(base + "/missing").openStream());
+            fails(FileSystemException.class, () -> new URL(base + "/dir").openStream());
+            fails(IOException.class, () -> new URL("dwarfs:file:///none.dwarfs!/x").openStream());
+            fails(UnknownServiceException.class, () -> url.openConnection().getOutputStream());
+            same(handles, Dwarfs.liveHandles());
+            same(-1L, new URL(base + "/missing").openConnection().getContentLengthLong());
+            URLConnection connection = url.openConnection();
+            same(6L, connection.getContentLengthLong());
+            same(6, connection.getContentLength());
+            same(1_500_000_000_123L, connection.getLastModified());
+            same("text/plain", connection.getContentType());
+            connection.getInputStream().close();
+            same(handles, Dwarfs.liveHandles());
+            try (FileSystem system = FileSystems.newFileSystem(URI.create("dwarfs:" + file.toUri()),
+                     Map.of());
+                 Stream<Path> walk = Files.walk(system.getPath("/"))) {
+                handles = Dwarfs.liveHandles();
+                for (Path path : walk.filter(Files::isRegularFile).toList()) {
+                    InputStream stream = path.toUri().toURL().openStream();
+                    same(handles + 1, Dwarfs.liveHandles()); // a file of the open image
+                    same(Files.readAllBytes(path), stream.readAllBytes());
+                    stream.close();
+                }
+            }
+            try (URLClassLoader loader = new URLClassLoader(new URL[] {new URL(base + "/dir/")})) {
+                same(url, loader.getResource("text.txt"));
+                same(null, loader.getResource("missing"));
+            }
+        });
         test("paths are composed and taken apart", () -> {
             try (FileSystem system = FileSystems.newFileSystem(file)) {
                 Path path = system.getPath("/a//b/../c/");
@@ -1353,6 +1400,12 @@ public final class Scenarios {
                 same(system.getPath("a/dir/text.txt"), system.getPath("a/b").resolveSibling(text));
                 same(other.getPath("/a"), system.getPath("/b").resolve(other.getPath("/a")));
                 same(system.getPath(""), system.getPath("").resolve(other.getPath("")));
+                Path own = system.getPath("dir/text.txt");
+                same(Integer.signum(own.compareTo(text)), -Integer.signum(text.compareTo(own)));
+                same(2, new TreeSet<>(List.of(text, own, system.getPath("a").resolveSibling(own)))
+                    .size());
+                isTrue(own.compareTo(other.getPath("dir/u")) < 0 && text.compareTo(own) != 0);
+                fails(ClassCastException.class, () -> own.compareTo(Path.of("dir")));
                 fails(IllegalArgumentException.class,
                     () -> system.getPath("dir").relativize(text));
                 fails(ProviderMismatchException.class,

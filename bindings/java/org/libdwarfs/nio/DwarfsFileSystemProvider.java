@@ -39,7 +39,7 @@ import org.libdwarfs.Image;
 
 /** The provider of the scheme {@code dwarfs}; it is installed by being in the class path. */
 public final class DwarfsFileSystemProvider extends FileSystemProvider {
-    private static final String SCHEME = "dwarfs";
+    static final String SCHEME = "dwarfs";
 
     /** Those that were opened by a URI, by the real path of the image. */
     private final Map<Path, DwarfsFileSystem> byImage = new HashMap<>();
@@ -124,7 +124,7 @@ public final class DwarfsFileSystemProvider extends FileSystemProvider {
     }
 
     /** The image of "dwarfs:URI!/path" or "dwarfs:URI". */
-    private static Path imageOf(URI uri) {
+    static Path imageOf(URI uri) {
         if (!SCHEME.equalsIgnoreCase(uri.getScheme())) {
             throw new IllegalArgumentException("the scheme is not dwarfs: " + uri);
         }

@@ -346,9 +346,12 @@ final class DwarfsPath implements Path {
         return all.iterator();
     }
 
+    /** By the text, and paths of several images by the order in which these were opened. */
     @Override
     public int compareTo(Path other) {
-        return path.compareTo(((DwarfsPath) other).path);
+        DwarfsPath own = (DwarfsPath) other;
+        int order = path.compareTo(own.path);
+        return order != 0 ? order : Long.compare(system.device(), own.system.device());
     }
 
     @Override

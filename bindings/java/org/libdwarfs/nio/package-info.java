@@ -13,7 +13,8 @@
  * and the path in it. {@code FileSystems.newFileSystem(uri, env)} opens the image, and then
  * {@code Path.of(uri)} finds the path. Options in {@code env}, strings or numbers: {@code
  * offset} (where the image starts), {@code cacheBytes} and {@code workers} of its context; or
- * {@code context}, a {@link org.libdwarfs.Context}.
+ * {@code context}, a {@link org.libdwarfs.Context}. {@link java.net.URL} reads such URIs, too, and
+ * classes can be loaded by them.
  *
  * <p>Attribute views are "basic", "posix", "owner", "unix" (by name: mode, ino, dev, uid, gid,
  * nlink, rdev, ctime; dev is a number of the open image) and "user" (extended attributes "user.*"). Owners and groups are the numbers of
