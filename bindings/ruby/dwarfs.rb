@@ -467,11 +467,14 @@ module Dwarfs
 
     # As File.read and File.binread.
     def read(path)
-      self[path, follow: true].read
+      binread(path).force_encoding(Encoding.default_external)
     end
 
     def binread(path)
-      self[path, follow: true].open { |file| file.binmode.read }
+      path = File.path(path)
+      native = pointer
+      inode = Native.dwarfs_entry_inode(native, Native.dwarfs_find_followed(native, path))
+      Error.for_path(path) { Native.dwarfs_script_load(native, inode) }
     end
 
     def readlink(path)
@@ -607,7 +610,9 @@ module Dwarfs
     end
 
     def read
-      self.open(&:read)
+      native, number = @image.pointer, inode
+      data = Error.for_path(@path) { Dwarfs_native.dwarfs_script_load(native, number) }
+      data.force_encoding(Encoding.default_external)
     end
 
     def readlink
@@ -698,7 +703,10 @@ module Dwarfs
       raise ArgumentError, "negative length #{length} given" if length && length < 0
       data = pushed(length)
       rest = length ? length - data.bytesize : [@size - @position - data.bytesize, 0].max
-      data << pread(rest, @position + data.bytesize) if rest > 0
+      if rest > 0
+        more = pread(rest, @position + data.bytesize)
+        data = data.empty? ? more : data << more
+      end
       @position += data.bytesize
       data.force_encoding(@external_encoding) unless length
       buffer&.replace(length ? data.dup.force_encoding(buffer.encoding) : data)

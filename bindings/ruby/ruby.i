@@ -7,6 +7,7 @@
 %{
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define script_bytes(data, bytes) rb_str_new((const char *)(data), (long)(bytes))
 #define script_unsigned(number) ULL2NUM(number)
@@ -119,6 +120,15 @@ static void release_##name(void *pointer)
 	}
 }
 
+/* All bytes of a file, as a string. */
+%typemap(in, numinputs=0) VALUE *contents_out (volatile VALUE contents = Qnil)
+	"$1 = (VALUE *)&contents;"
+%typemap(argout) VALUE *contents_out {
+	if (result >= 0) {
+		DWARFS_RESULT(*$1)
+	}
+}
+
 %include "script.i"
 
 %{
@@ -191,5 +201,83 @@ static int unlocked_dwarfs_script_read(const dwarfs_file *file, uint64_t offset,
 	room->bytes = done;
 	leave_run(&keep);
 	return ret;
+}
+%}
+
+%{
+/* A file that is read without the lock. */
+struct loading {
+	const dwarfs_image *image;
+	dwarfs_inode inode;
+	dwarfs_file *file; /* from the first step on */
+	char *data;
+	size_t bytes, done, last; /* last: how many the last step has read */
+	dwarfs_error **err;
+	int result;
+};
+
+static void load_piece(void *user)
+{
+	struct loading *load = user;
+	size_t left = load->bytes - load->done;
+
+	load->last = 0;
+	if (!load->file)
+		load->result = dwarfs_file_open(load->image, load->inode, &load->file,
+						load->err);
+	if (load->result == 0 && left > 0)
+		load->result = dwarfs_file_read(
+			load->file, load->data + load->done,
+			left < READ_PIECE_BYTES ? left : READ_PIECE_BYTES, load->done,
+			&load->last, load->err);
+	load->done += load->last;
+}
+
+static int size_of(const dwarfs_image *image, dwarfs_inode inode, uint64_t *bytes_out,
+		   dwarfs_error **err)
+{
+	dwarfs_stat *stat = NULL;
+	int ret = dwarfs_stat_new(&stat, err);
+
+	if (ret == 0 && (ret = dwarfs_inode_stat(image, inode, stat, err)) == 0)
+		*bytes_out = S_ISREG(dwarfs_stat_mode(stat)) ? dwarfs_stat_bytes(stat) : 0;
+	dwarfs_stat_free(stat);
+	return ret;
+}
+%}
+
+%inline %{
+/*
+ * Open a file, and read all of it, in pieces as dwarfs_script_read(). Most of the time of a small
+ * file would be that of a Reader.
+ */
+int dwarfs_script_load(const dwarfs_image *image, dwarfs_inode inode, VALUE *contents_out,
+		       dwarfs_error **err)
+{
+	struct loading load = { .image = image, .inode = inode, .err = err };
+	struct run keep = { .handles = { image } };
+	const void *used[3] = { image };
+	uint64_t bytes = 0;
+
+	if ((load.result = size_of(image, inode, &bytes, err)) < 0)
+		return load.result;
+	if (bytes > LONG_MAX)
+		rb_raise(rb_eNoMemError, "the file is larger than a string can be");
+	*contents_out = rb_str_new(NULL, (long)bytes);
+	load.data = RSTRING_PTR(*contents_out);
+	load.bytes = (size_t)bytes;
+	enter_run(&keep);
+	do {
+		if (load.done > 0)
+			rb_protect(check_interrupts, Qnil, &keep.state);
+		if (keep.state)
+			break;
+		run_unlocked(load_piece, &load, used);
+		keep.state = pending;
+	} while (load.result == 0 && load.last > 0 && load.done < load.bytes);
+	dwarfs_file_free(load.file);
+	leave_run(&keep);
+	rb_str_set_len(*contents_out, (long)load.done);
+	return load.result;
 }
 %}

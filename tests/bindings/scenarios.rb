@@ -514,6 +514,19 @@ test("threads") do
     [opened, file].each(&:close)
     readers.each(&:join)
   end
+  50.times do
+    opened = Dwarfs.open(IMAGE)
+    readers = Array.new(2) do
+      Thread.new do
+        same opened.read("sub/b.bin"), image.read("sub/b.bin")
+      rescue Dwarfs::Error => e
+        same e.code, -2
+      end
+    end
+    Thread.pass
+    opened.close
+    readers.each(&:join)
+  end
   same Dwarfs.handles, before
   child = fork { exit!(image.read("a.txt").bytesize == 18 ? 0 : 1) }
   same Process.wait2(child)[1].exitstatus, 0
