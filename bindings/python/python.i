@@ -761,6 +761,13 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 }
 %typemap(freearg) (void *buffer, size_t bytes) "PyBuffer_Release(&view$argnum);"
 
+%typemap(in, numinputs=0) PyObject **contents_out (PyObject *contents = NULL)
+	"$1 = &contents;"
+%typemap(argout) PyObject **contents_out {
+	if (result == 0 && !($result = append_output($result, *$1)))
+		SWIG_fail;
+}
+
 %typemap(in) (const void *data, size_t bytes) (Py_buffer view = { 0 }) {
 	if (PyObject_GetBuffer($input, &view, PyBUF_SIMPLE) < 0)
 		SWIG_fail;
@@ -1040,6 +1047,57 @@ int dwarfs_walk_files_into(dwarfs_walk *walk, const dwarfs_image *image, size_t 
 	}
 	dwarfs_stat_free(stat);
 	return ret < 0 ? ret : more;
+}
+
+/* Up to some bytes of a file, read into the object that is returned. */
+int dwarfs_file_contents(const dwarfs_file *file, size_t bytes, uint64_t offset,
+			 PyObject **contents_out, dwarfs_error **err)
+{
+	uint64_t size = dwarfs_file_bytes(file);
+	uint64_t left = offset < size ? size - offset : 0;
+	size_t count = 0;
+	PyThreadState *outer;
+	PyObject *contents, *shorter;
+	int ret;
+
+	if (left > bytes)
+		left = bytes;
+	if (left > PY_SSIZE_T_MAX) {
+		PyErr_NoMemory();
+		return DWARFS_ERR_NOMEM;
+	}
+	if (!(contents = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)left)))
+		return DWARFS_ERR_NOMEM;
+	outer = begin_call();
+	ret = dwarfs_file_read(file, PyBytes_AsString(contents), (size_t)left, offset, &count,
+			       err);
+	end_call(outer);
+	if (ret == 0 && count < left) {
+		shorter = PyBytes_FromStringAndSize(PyBytes_AsString(contents),
+						    (Py_ssize_t)count);
+		Py_DECREF(contents);
+		contents = shorter;
+		ret = contents ? 0 : DWARFS_ERR_NOMEM;
+	}
+	if (ret < 0)
+		Py_CLEAR(contents);
+	*contents_out = contents;
+	return ret;
+}
+
+/* All bytes of a file that need not be open: most of the time of a small one would be a File's. */
+int dwarfs_inode_contents(const dwarfs_image *image, dwarfs_inode inode,
+			  PyObject **contents_out, dwarfs_error **err)
+{
+	dwarfs_file *file = NULL;
+	PyThreadState *outer = begin_call();
+	int ret = dwarfs_file_open(image, inode, &file, err);
+
+	end_call(outer);
+	if (ret == 0)
+		ret = dwarfs_file_contents(file, SIZE_MAX, 0, contents_out, err);
+	dwarfs_file_free(file);
+	return ret;
 }
 
 /*

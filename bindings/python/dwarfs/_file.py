@@ -79,9 +79,10 @@ class File(_Raw):
 
     def pread(self, size: int, offset: int) -> bytes:
         """Up to size bytes from offset on; the position stays."""
-        data = bytearray(min(size, max(self._size - offset, 0)))
-        count = _dwarfs.dwarfs_file_read(self._use(), data, offset)
-        return bytes(memoryview(data)[:count])
+        if size < 0:
+            raise ValueError("negative size")
+        data: bytes = _dwarfs.dwarfs_file_contents(self._use(), min(size, self._size), offset)
+        return data
 
     def write(self, data: Any, /) -> int:
         """Not possible: raises io.UnsupportedOperation."""

@@ -516,8 +516,12 @@ class Path:
 
     def read_bytes(self) -> bytes:
         """The contents."""
-        with File(self._image, self._inode(), str(self)) as file:
-            return file.readall()
+        inode = self._inode()
+        try:
+            data: bytes = _dwarfs.dwarfs_inode_contents(self._image._use(), inode)
+        except Error as error:
+            raise named(error, str(self)) from None
+        return data
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         """The contents as text."""

@@ -434,6 +434,8 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
     def cat_file(self, path: str, start: int | None = None, end: int | None = None,
                  **kwargs: Any) -> bytes:
         """The contents, or a range of them."""
+        if start is None and end is None:
+            return self._at(path).read_bytes()
         with self._at(path).open("rb", 0) as file:
             first, size = self._range(path, start, end, file)
             return file.pread(size, first)
