@@ -19,7 +19,7 @@ import tap
 
 COMMAND = sys.argv[1:]
 ROOT = pathlib.Path(__file__).parents[2]
-# The Java package has these, too.
+# Scenarios.java has these, too.
 OPERATIONS = ["extract", "export", "import", "compare", "rewrite"]
 CASES = ["pack", "callback chooses", "callback raises", "progress", "cancel", "open path",
          "open bytes", "stat", "list", "walk", "bytes in names", "pread", "seek", "lines",
@@ -63,6 +63,8 @@ def tree(folder):
 
 
 def example(suite, folder):
+    if COMMAND[-1].endswith(".java"):
+        return  # test_java.py runs it, and the program in README.md
     name = "list_image" + pathlib.Path(COMMAND[-1]).suffix
     command = COMMAND[:-1] + [ROOT / "examples" / name]
     with suite.case("the example packs and lists"):
@@ -73,7 +75,7 @@ def example(suite, folder):
 
 
 def readme(suite, folder):
-    if COMMAND[-1].endswith(".py"):
+    if COMMAND[-1].endswith((".py", ".java")):
         return  # tests/examples/test_readme.py runs the programs in Python
     with suite.case("the program in README.md runs"):
         absent.need("archive")
