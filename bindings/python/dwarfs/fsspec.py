@@ -15,6 +15,7 @@ import collections
 import errno
 import io
 import os
+import shutil
 import stat as stat_
 from datetime import datetime, timezone
 from typing import Any, Iterator, NamedTuple
@@ -414,9 +415,13 @@ class DwarfsFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         super().get(rpath, lpath, recursive=recursive and isinstance(rpath, str), **kwargs)
 
     def get_file(self, rpath: str, lpath: Any, *args: Any, **kwargs: Any) -> None:
-        """Copy a file to the disk, or make a directory; with the directories above."""
-        if isinstance(lpath, (str, os.PathLike)):
-            os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
+        """Copy a file to the disk or to an open file, or make a directory; with the directories
+        above."""
+        if not isinstance(lpath, (str, os.PathLike)):  # which some versions of fsspec fail for
+            with self.open(rpath) as file:
+                shutil.copyfileobj(file, lpath)
+            return
+        os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
         super().get_file(rpath, lpath, *args, **kwargs)
 
     def _open(self, path: str, mode: str = "rb", block_size: Any = None,
