@@ -19,8 +19,8 @@
  * different files) had 70 MiB more to pack and their image was 1.6 times as large, in no
  * less time.
  */
-#define CREDIT_PER_BYTE 64
-#define MAX_CREDIT	((int64_t)256 << 20)
+#define CREDIT_PER_BYTE 128
+#define MAX_CREDIT	((int64_t)512 << 20)
 
 /* What a look costs at least, in bytes compared. */
 #define COST_OF_LOOK 64

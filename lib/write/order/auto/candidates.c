@@ -33,6 +33,7 @@
 /* What bytes take when they are packed, in relation to those that are new. */
 #define COST_OF_BRIEF	0.4
 #define COST_OF_MEDIUM	0.1
+#define COST_OF_NEAR	0.03
 #define COST_OF_SEGMENT 0.02
 
 /*
@@ -143,7 +144,8 @@ static struct costs costs_of(const struct order_input *input, uint32_t density)
 static double score_of(const struct forecast *forecast, const struct costs *costs)
 {
 	return forecast->fresh + COST_OF_BRIEF * forecast->brief +
-	       costs->medium * forecast->medium + COST_OF_SEGMENT * forecast->segments +
+	       costs->medium * forecast->medium + COST_OF_NEAR * forecast->near +
+	       COST_OF_SEGMENT * forecast->segments +
 	       costs->segment * forecast->segment_count;
 }
 
@@ -184,18 +186,18 @@ static void score_candidate(const struct order_input *input, struct read_units *
 	candidate->amplification =
 		(double)candidate->spread / (double)(first_spread ? first_spread : 1);
 	candidate->score = score_of(forecast, costs);
-	candidate->kept = dw_forecast_kept(forecast);
+	candidate->kept = dw_forecast_kept(forecast) - forecast->near;
 	if (candidate->amplification > 1)
 		candidate->spread_penalty =
 			spread_penalty * (candidate->amplification - 1);
 	candidate->score *= 1 + candidate->spread_penalty;
 	dw_log(input->run->context, DWARFS_LOG_VERBOSE,
-	       "order %s: score %.0f KiB, %.2f times the blocks; %.0f KiB new, %.0f and %.0f "
+	       "order %s: score %.0f KiB, %.2f times the blocks; %.0f KiB new, %.0f, %.0f and %.0f "
 	       "KiB repeated within a block, %.0f KiB elsewhere in %.0f segments, %.0f KiB "
 	       "copied",
 	       candidate->name, candidate->score / 1024, candidate->amplification,
 	       forecast->fresh / 1024, forecast->brief / 1024, forecast->medium / 1024,
-	       forecast->segments / 1024, forecast->segment_count,
+	       forecast->near / 1024, forecast->segments / 1024, forecast->segment_count,
 	       forecast->copied / 1024);
 }
 

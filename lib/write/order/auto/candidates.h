@@ -31,7 +31,7 @@ struct candidate {
 	double amplification;  /* the same, the first candidate being 1 */
 	double spread_penalty; /* for directories that are spread, of the size */
 	double score;	       /* the lower the better; 0 without a forecast */
-	double kept;	       /* bytes in blocks, uncompressed */
+	double kept; /* bytes in blocks, uncompressed, without repeats of long runs */
 };
 
 /*

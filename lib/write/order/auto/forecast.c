@@ -116,9 +116,9 @@ static struct stretch stretch_at(const struct forecast_state *state,
 				 .bytes = scale * (uint32_t)(end - shingle->at) };
 }
 
-/* Add bytes to the blocks, by whether the codec finds them again. */
+/* Add bytes to the blocks, by whether the codec finds them again; in_run: they are part of a run. */
 static void store(struct forecast_state *state, const struct shingle *shingle,
-		  struct stretch stretch)
+		  struct stretch stretch, bool in_run)
 {
 	struct forecast *forecast = state->forecast;
 	uint32_t id = shingle->ids[SHINGLE_LONG];
@@ -130,9 +130,10 @@ static void store(struct forecast_state *state, const struct shingle *shingle,
 			(uint32_t)(state->place / state->unit_bytes);
 	medium = find_and_store(state, shingle, SHINGLE_MEDIUM);
 	brief = find_and_store(state, shingle, SHINGLE_SHORT);
-	*(medium  ? &forecast->medium
-	  : brief ? &forecast->brief
-		  : &forecast->fresh) += stretch.lead + stretch.bytes;
+	*(in_run   ? &forecast->near
+	  : medium ? &forecast->medium
+	  : brief  ? &forecast->brief
+		   : &forecast->fresh) += stretch.lead + stretch.bytes;
 	state->place += stretch.bytes;
 }
 
@@ -188,17 +189,12 @@ static struct run find_run(const struct forecast_state *state,
 	return run;
 }
 
-/* Whether the segmenter refers to it: not if it is short, or a match of the codec. */
-static bool is_segment(const struct forecast_state *state, const struct shingle *shingle,
-		       const struct run *run)
+/* Whether the codec finds the bytes of a long shingle. */
+static bool is_run_near(const struct forecast_state *state, const struct shingle *shingle)
 {
-	uint32_t last = shingle->ids[SHINGLE_LONG] == DW_NONE
-				? NOWHERE
-				: state->last[SHINGLE_LONG][shingle->ids[SHINGLE_LONG]];
+	uint32_t id = shingle->ids[SHINGLE_LONG];
 
-	return run->count > 0 &&
-	       run->bytes >= (double)(is_near(state, last) ? state->minima->near
-							   : state->minima->far);
+	return id != DW_NONE && is_near(state, state->last[SHINGLE_LONG][id]);
 }
 
 /* -- what is stored again -------------------------------------------------------------- */
@@ -220,7 +216,7 @@ static void store_again(struct forecast_state *state)
 			continue;
 		state->forecast->segments -= bytes;
 		state->forecast->copied += bytes;
-		store(state, shingle, (struct stretch){ .bytes = bytes });
+		store(state, shingle, (struct stretch){ .bytes = bytes }, false);
 	}
 }
 
@@ -369,25 +365,27 @@ static double unit_bytes_for(uint64_t bytes)
 
 static void add_shingles(struct forecast_state *state, const struct sketch_piece *piece)
 {
+	const struct shingle *shingles = state->sketch->shingles + piece->first;
+
 	if (piece->count == 0) {
 		state->forecast->fresh += (double)piece->bytes;
 		state->place += (double)piece->bytes;
 	}
 	for (uint32_t i = 0; i < piece->count;) {
 		struct run run = find_run(state, piece, i);
-		bool refers = is_segment(
-			state, &state->sketch->shingles[piece->first + i], &run);
+		bool near = is_run_near(state, shingles + i);
+		uint64_t least = near ? state->minima->near : state->minima->far;
+		bool refers = run.count > 0 && run.bytes >= (double)least;
 		uint32_t end = i + (run.count > 0 ? run.count : 1);
 
 		state->forecast->segment_count += refers;
 		for (; i < end; i++) {
-			uint32_t number = piece->first + i;
 			struct stretch stretch = stretch_at(state, piece, i);
 
 			if (refers)
-				refer(state, number, stretch);
+				refer(state, piece->first + i, stretch);
 			else
-				store(state, &state->sketch->shingles[number], stretch);
+				store(state, shingles + i, stretch, near);
 		}
 	}
 }

@@ -13,16 +13,17 @@
 struct forecast {
 	double segments; /* anywhere before: the segmenter refers to them */
 	double segment_count;
+	double near;   /* in the same block, in runs too short for a segment */
 	double medium; /* in the same block, in long matches of the codec */
 	double brief;  /* in the same block, in short matches */
 	double fresh;
-	double copied; /* of the last three: in too many blocks, and so stored again */
+	double copied; /* of the last four: in too many blocks, and so stored again */
 };
 
 /* What is left for blocks to hold. */
 static inline double dw_forecast_kept(const struct forecast *forecast)
 {
-	return forecast->medium + forecast->brief + forecast->fresh;
+	return forecast->near + forecast->medium + forecast->brief + forecast->fresh;
 }
 
 /*

@@ -60,8 +60,7 @@ static struct forecast forecast(const struct fixture *fixture, const uint32_t *o
 	assert_int_equal(dw_forecast(&fixture->input, &fixture->sketch, &fixture->minima,
 				     order ? order : as_they_are, FILES, &result, NULL),
 			 0);
-	assert_true(result.fresh + result.brief + result.medium + result.segments ==
-		    FILES * FILE_BYTES);
+	assert_true(dw_forecast_kept(&result) + result.segments == FILES * FILE_BYTES);
 	return result;
 }
 
@@ -133,7 +132,7 @@ static void within_reach_runs_must_be_longer(void **state)
 	fixture.minima.near = 2000;
 	result = forecast(&fixture, NULL);
 	assert_true(result.segments == 0);
-	assert_true(result.medium == FILE_BYTES);
+	assert_true(result.near == FILE_BYTES);
 	fixture.input.reach_bytes = 2 * (uint64_t)FILE_BYTES;
 	assert_true(forecast(&fixture, NULL).segments == FILE_BYTES);
 }
