@@ -418,6 +418,15 @@ static bool is_loop(const struct assembly *assembly, struct span path, struct sp
 	return false;
 }
 
+/* Whether a target is of the current layer: an older one, also if it was removed, may be followed
+ * by an entry with the same path. */
+static bool is_of_layer(const struct assembly *assembly, uint32_t node)
+{
+	return assembly->nodes[node].layer == assembly->layer &&
+	       (dw_assembly_is_directory(assembly, node) ||
+		dw_assembly_record(assembly, node)->layer == assembly->layer);
+}
+
 /* The record of the target, or a new record for an unresolved link. */
 static int add_hard_link(struct assembly *assembly, struct span path, struct span target,
 			 uint32_t *record_out, dwarfs_error **err)
@@ -426,8 +435,7 @@ static int add_hard_link(struct assembly *assembly, struct span path, struct spa
 	struct record record = { .xattrs = NO_XATTRS, .times = NO_TIMES };
 	int ret;
 
-	/* The current layer may still have an entry with the same path. */
-	if (node != DW_NONE && assembly->nodes[node].layer != assembly->layer)
+	if (node != DW_NONE && !is_of_layer(assembly, node))
 		node = DW_NONE;
 	if (node != DW_NONE && dw_assembly_is_directory(assembly, node))
 		return dw_fail(err, DWARFS_ERR_INVALID,

@@ -240,13 +240,17 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 
 /* -- displaced entries, in displaced_entries.c ---------------------------------------- */
 
-/* Note that a conflict has renamed or left out a record of the current layer. */
+/* Note that the entry of a path was renamed, left out or removed. */
 int dw_assembly_displace(struct assembly *assembly, struct span path, uint32_t record,
 			 dwarfs_error **err);
 
 /* A record was put at its own path: what was displaced from there before is replaced. */
 void dw_assembly_replace_displaced(struct assembly *assembly, struct span path,
 				   uint32_t record);
+
+/* Before a node is removed or cleared: entries of earlier layers at or below it, other than
+ * directories, become displaced ones if hard links of the current layer may refer to them. */
+int dw_assembly_keep_older(struct assembly *assembly, uint32_t top, dwarfs_error **err);
 
 /* The displaced entry that had this path, or DW_NONE. */
 uint32_t dw_assembly_find_displaced(const struct assembly *assembly, struct span path);

@@ -120,6 +120,15 @@ static int settle_conflict(struct assembly *assembly, struct span path, uint32_t
 	return leave_out(assembly, path, record, node_out, err);
 }
 
+/* Whether a directory replaces another entry, or another entry a directory. */
+static bool changes_type(const struct assembly *assembly, uint32_t node, uint32_t record)
+{
+	const bool is_directory =
+		(assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR;
+
+	return is_directory != dw_assembly_is_directory(assembly, node);
+}
+
 int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
 		    uint32_t *node_out, dwarfs_error **err)
 {
@@ -144,14 +153,19 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 		assembly->nodes[node].layer = assembly->layer;
 		return 0;
 	}
+	assembly->records[record].names++; /* it may be a displaced one */
+	dw_assembly_replace_displaced(assembly, path, record);
+	assembly->records[record].names--;
 	if (node == DW_NONE) {
 		ret = dw_assembly_add_node(assembly, parent, name, record, node_out, err);
 		if (ret < 0)
 			return ret;
 	} else {
+		if (changes_type(assembly, node, record) &&
+		    (ret = dw_assembly_keep_older(assembly, node, err)) < 0)
+			return ret;
 		dw_assembly_replace_record(assembly, node, record);
 		assembly->nodes[node].layer = assembly->layer;
 	}
-	dw_assembly_replace_displaced(assembly, path, record);
 	return 0;
 }

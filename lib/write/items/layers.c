@@ -100,16 +100,6 @@ static void clear_older(struct assembly *assembly, uint32_t top)
 	}
 }
 
-/* A hard link that was added before still refers to it. */
-static int keep_for_links(struct assembly *assembly, struct span path, uint32_t node,
-			  dwarfs_error **err)
-{
-	if (!assembly->resolves_layer || dw_assembly_is_directory(assembly, node) ||
-	    dw_assembly_find_displaced(assembly, path) != DW_NONE)
-		return 0;
-	return dw_assembly_displace(assembly, path, assembly->nodes[node].record, err);
-}
-
 int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_t bytes,
 				bool contents_only, dwarfs_error **err)
 {
@@ -133,13 +123,11 @@ int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_
 	if (contents_only && !dw_assembly_is_directory(assembly, node))
 		return dw_fail(err, DWARFS_ERR_NOT_DIR, "'%.*s' is not a directory",
 			       (int)bytes, path);
-	if (contents_only || node == 0 ||
-	    assembly->nodes[node].layer == assembly->layer) {
-		clear_older(assembly, node);
-		return 0;
-	}
-	if ((ret = keep_for_links(assembly, span, node, err)) < 0)
+	if ((ret = dw_assembly_keep_older(assembly, node, err)) < 0)
 		return ret;
-	dw_assembly_remove(assembly, node);
+	if (!contents_only && node != 0 && assembly->nodes[node].layer != assembly->layer)
+		dw_assembly_remove(assembly, node);
+	else
+		clear_older(assembly, node);
 	return 0;
 }

@@ -106,6 +106,68 @@ static void the_contents_of_the_root_can_be_removed(void **state)
 	dwarfs_builder_free(builder);
 }
 
+static uint32_t record_of(const dwarfs_builder *builder, const char *path)
+{
+	const struct span span = { (const uint8_t *)path, strlen(path) };
+	const uint32_t node = dw_assembly_find(builder->assembly, span);
+
+	assert_int_not_equal(node, DW_NONE);
+	return builder->assembly->nodes[node].record;
+}
+
+/* Links of the second layer to files of the first one, which the second one then removes or
+ * replaces by an entry of another type. */
+static void hard_links_keep_what_their_layer_removes(void **state)
+{
+	static const char *const targets[] = { "d/old", "d/sub/old", "e/old", "f" };
+	static const char *const links[] = { "1", "2", "3", "4", "5" };
+	dwarfs_builder *builder = new_items();
+	uint32_t records[4];
+
+	add(builder, "d/old", NULL);
+	add(builder, "d/sub/old", NULL);
+	add(builder, "e/old", NULL);
+	add(builder, "f", NULL);
+	for (int i = 0; i < 4; i++)
+		records[i] = record_of(builder, targets[i]);
+	assert_int_equal(dwarfs_builder_begin_layer(builder, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		add(builder, links[i], targets[i]);
+	add(builder, "d/new", NULL);
+	assert_int_equal(remove_older(builder, "d", true), 0);
+	add(builder, "e", NULL);
+	add(builder, "6", "e"); /* not to the directory that was replaced */
+	add(builder, "f", "");
+	add(builder, links[4],
+	    "d/old"); /* after it was removed, and before there is another */
+	add(builder, "d/old", NULL);
+	assert_int_equal(dwarfs_builder_begin_layer(builder, NULL), 0);
+
+	assert_int_equal(record_of(builder, "1"), record_of(builder, "d/old"));
+	assert_int_equal(record_of(builder, "5"), record_of(builder, "d/old"));
+	for (int i = 1; i < 4; i++)
+		assert_int_equal(record_of(builder, links[i]), records[i]);
+	assert_int_equal(record_of(builder, "6"), record_of(builder, "e"));
+	assert_false(has(builder, "d/sub"));
+	assert_false(has(builder, "e/old"));
+	dwarfs_builder_free(builder);
+}
+
+/* A link that replaces the directory of its target. */
+static void a_hard_link_replaces_the_directory_of_its_target(void **state)
+{
+	dwarfs_builder *builder = new_items();
+	uint32_t record;
+
+	add(builder, "e/f", NULL);
+	record = record_of(builder, "e/f");
+	assert_int_equal(dwarfs_builder_begin_layer(builder, NULL), 0);
+	add(builder, "e", "e/f");
+	assert_int_equal(dwarfs_builder_begin_layer(builder, NULL), 0);
+	assert_int_equal(record_of(builder, "e"), record);
+	dwarfs_builder_free(builder);
+}
+
 static void what_cannot_be_removed_is_an_error(void **state)
 {
 	dwarfs_builder *builder = two_layers();
@@ -126,6 +188,8 @@ int main(void)
 		cmocka_unit_test(entries_of_the_layer_stay),
 		cmocka_unit_test(a_changed_directory_stays_and_an_older_one_does_not),
 		cmocka_unit_test(the_contents_of_the_root_can_be_removed),
+		cmocka_unit_test(hard_links_keep_what_their_layer_removes),
+		cmocka_unit_test(a_hard_link_replaces_the_directory_of_its_target),
 		cmocka_unit_test(what_cannot_be_removed_is_an_error),
 	};
 
