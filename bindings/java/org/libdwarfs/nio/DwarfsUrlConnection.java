@@ -70,9 +70,33 @@ final class DwarfsUrlConnection extends URLConnection {
             FileSystems.getFileSystem(uri);
             return null;
         } catch (FileSystemNotFoundException notOpen) {
-            return new DwarfsFileSystemProvider()
-                .newFileSystem(DwarfsFileSystemProvider.imageOf(uri), Map.of());
+            return open(imageOf(uri));
+        } catch (IllegalArgumentException error) {
+            throw malformed(uri, error);
         }
+    }
+
+    private static FileSystem open(Path image) throws IOException {
+        try {
+            return new DwarfsFileSystemProvider().newFileSystem(image, Map.of());
+        } catch (UnsupportedOperationException notImage) {
+            throw new IOException(notImage.getCause());
+        }
+    }
+
+    /** The image, on a file system that is installed and open. */
+    private static Path imageOf(URI uri) throws IOException {
+        try {
+            return DwarfsFileSystemProvider.imageOf(uri);
+        } catch (FileSystemNotFoundException | IllegalArgumentException error) {
+            throw malformed(uri, error);
+        }
+    }
+
+    private static IOException malformed(URI uri, Exception cause) {
+        String why = cause.getMessage();
+        return (IOException) new MalformedURLException(uri + (why == null ? "" : ": " + why))
+            .initCause(cause);
     }
 
     private static Path path(URI uri, FileSystem own) {
