@@ -26,19 +26,24 @@ module Dwarfs
   class Error < IOError
     attr_reader :code, :path, :offset, :errno
 
+    DAMAGED = [Dwarfs_native::DWARFS_ERR_CORRUPT, Dwarfs_native::DWARFS_ERR_CHECKSUM].freeze
+    private_constant :DAMAGED
+
     def self.make(code, message, path, offset, errno)
       new(message.force_encoding(Encoding::UTF_8)).set(code, path && Dwarfs.text(path), offset,
                                                         errno)
     end
 
-    # Call the block; its error has the path instead of the number of an inode.
+    # Call the block; its error has the path instead of the number of an inode. If the image is
+    # damaged, the path of the error is that of the image.
     def self.for_path(path)
       yield
     rescue Error => failure
-      raise if failure.path
+      raise if failure.path && (!DAMAGED.include?(failure.code) || failure.path.b == path.b)
       text = failure.message.b
       text = text.sub!(/\Ainode \d+ is /, "is ") ? " #{text}" : ": #{text}"
-      raise make(failure.code, "'".b + path.b + "'" + text, path.b, failure.offset, failure.errno),
+      raise make(failure.code, "'".b + path.b + "'" + text, failure.path&.b || path.b,
+                 failure.offset, failure.errno),
             cause: nil
     end
 

@@ -444,7 +444,8 @@ public final class Scenarios {
                 DwarfsException error = fails(DwarfsException.class,
                     () -> image.readAllBytes("big"));
                 same(Code.CHECKSUM, error.code());
-                same("big", error.path());
+                same(damaged.toString(), error.path());
+                isTrue(error.getMessage().contains("'big'"));
                 same(0L, error.offset().getAsLong());
                 List<Image.Finding> findings = image.check(Image.Check.CHECKSUMS, null);
                 isTrue(findings.stream().anyMatch(finding -> finding.isError() &&
@@ -1329,6 +1330,15 @@ public final class Scenarios {
             fails(NoSuchFileException.class, () -> new URL(base + "/missing").openStream());
             fails(FileSystemException.class, () -> new URL(base + "/dir").openStream());
             fails(IOException.class, () -> new URL("dwarfs:file:///none.dwarfs!/x").openStream());
+            Path other = Files.writeString(folder.resolve("no image"), "text");
+            fails(IOException.class,
+                () -> new URL("dwarfs:" + other.toUri() + "!/x").openStream());
+            for (String odd : List.of("http://h/x.dwarfs", "x.dwarfs", "", "/x.dwarfs",
+                                      "jar:file:///x.jar!/x.dwarfs")) {
+                URL unknown = new URL("dwarfs:" + odd + "!/x");
+                fails(MalformedURLException.class, unknown::openStream);
+                same(-1L, unknown.openConnection().getContentLengthLong());
+            }
             fails(UnknownServiceException.class, () -> url.openConnection().getOutputStream());
             same(handles, Dwarfs.liveHandles());
             same(-1L, new URL(base + "/missing").openConnection().getContentLengthLong());

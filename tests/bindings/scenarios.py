@@ -207,7 +207,8 @@ with case("damaged image"):
     spit(FOLDER + "/d.dwarfs", data)
     with dwarfs.open(FOLDER + "/d.dwarfs") as damaged:
         failure = fails((damaged / "sub/b.bin").read_bytes)
-        same((failure.code, failure.offset), (-6, 0))
+        same((failure.code, failure.offset, failure.path), (-6, 0, FOLDER + "/d.dwarfs"))
+        same("'sub/b.bin'" in str(failure), True)
         same(fails(damaged.check).code, -6)
     os.truncate(FOLDER + "/d.dwarfs", len(data) - 1)
     failure = fails(dwarfs.open, FOLDER + "/d.dwarfs")

@@ -329,7 +329,8 @@ test("damaged image") do
   File.binwrite("#{FOLDER}/d.dwarfs", bytes)
   Dwarfs.open("#{FOLDER}/d.dwarfs") do |damaged|
     failure = fails { damaged.read("sub/b.bin") }
-    same [failure.code, failure.offset], [-6, 0]
+    same [failure.code, failure.offset, failure.path], [-6, 0, "#{FOLDER}/d.dwarfs"]
+    same failure.message.include?("'sub/b.bin'"), true
     same fails { damaged.check }.code, -6
   end
   File.truncate("#{FOLDER}/d.dwarfs", bytes.bytesize - 1)

@@ -135,13 +135,16 @@ def make_error(code: int, message: str, path: str | None = None, offset: int | N
 
 
 def named(error: Error, path: str) -> Error:
-    """An error about an inode, with its path in the image instead of the number."""
-    if error.path is not None:
+    """An error about an inode, with its path in the image instead of the number. If the image is
+    damaged, the path of the error is that of the image."""
+    damaged = error.code in (ErrorCode.CORRUPT, ErrorCode.CHECKSUM)
+    if error.path is not None and (not damaged or error.path == path):
         return error
     message = str(error)
     about = re.match(r"inode \d+ (?=is )", message)
     message = f"'{path}' {message[about.end():]}" if about else f"'{path}': {message}"
-    return make_error(error.code, message, path, error.offset, error.errno or 0)
+    return make_error(error.code, message, path if error.path is None else error.path,
+                      error.offset, error.errno or 0)
 
 
 _dwarfs.set_error_factory(make_error)

@@ -80,13 +80,15 @@ public final class DwarfsException extends IOException {
             path == null ? null : Names.decode(path), offset, errno);
     }
 
-    /** The same failure while a file in an image was read, if it has no path. */
+    /** The same failure while a file in an image was read. If the image is damaged, the path of
+     *  the failure is that of the image. */
     DwarfsException whileReading(String file) {
-        if (path != null) {
+        boolean damaged = code() == Code.CORRUPT || code() == Code.CHECKSUM;
+        if (path != null && (!damaged || path.equals(file))) {
             return this;
         }
         DwarfsException error = new DwarfsException(number, "reading '" + file + "': " +
-            getMessage(), file, offset, errno);
+            getMessage(), path == null ? file : path, offset, errno);
         error.setStackTrace(getStackTrace());
         return error;
     }
