@@ -81,6 +81,15 @@ def test_pkg_config(suite, prefix, kind, scratch):
                          env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
 
 
+def test_libarchive(suite, prefix):
+    with suite.case("pkg-config requires libarchive if the library is linked with it"):
+        embed.need("readelf")
+        folder = library_folder(prefix)
+        needed = embed.run("readelf", "-d", os.path.join(folder, "libdwarfs.so"))
+        with open(os.path.join(folder, "pkgconfig", "libdwarfs.pc"), encoding="ascii") as file:
+            assert ("libarchive" in file.read()) == ("libarchive.so" in needed), needed
+
+
 def test_everything_static(suite, prefix, scratch):
     with suite.case("pkg-config, a reader without any shared library"):
         program = os.path.join(scratch, "reader-without-shared")
@@ -120,6 +129,8 @@ def main():
             prefix = install(scratch)
         for kind in KINDS:
             test_pkg_config(suite, prefix, kind, scratch)
+        if "shared" in KINDS:
+            test_libarchive(suite, prefix)
         if "static" in KINDS:
             test_everything_static(suite, prefix, scratch)
         test_cmake(suite, prefix, scratch)
