@@ -427,6 +427,20 @@ static bool is_of_layer(const struct assembly *assembly, uint32_t node)
 		dw_assembly_record(assembly, node)->layer == assembly->layer);
 }
 
+/* The file of an earlier layer at the path of a link that leads to itself, or DW_NONE: unless that
+ * is a conflict, the link stands for it. */
+static uint32_t older_record(const struct assembly *assembly, struct span path)
+{
+	const uint32_t node = dw_assembly_find(assembly, path);
+
+	if (node == DW_NONE || assembly->on_conflict != DWARFS_CONFLICT_LAST ||
+	    assembly->nodes[node].layer == assembly->layer ||
+	    dw_assembly_is_directory(assembly, node) ||
+	    dw_assembly_record(assembly, node)->kind == RECORD_LINK)
+		return DW_NONE;
+	return assembly->nodes[node].record;
+}
+
 /* The record of the target, or a new record for an unresolved link. */
 static int add_hard_link(struct assembly *assembly, struct span path, struct span target,
 			 uint32_t *record_out, dwarfs_error **err)
@@ -446,8 +460,12 @@ static int add_hard_link(struct assembly *assembly, struct span path, struct spa
 		*record_out = assembly->nodes[node].record;
 		return 0;
 	}
-	if (is_loop(assembly, path, target))
-		return dw_fail(err, DWARFS_ERR_INVALID, "a hard link leads to itself");
+	if (is_loop(assembly, path, target)) {
+		*record_out = older_record(assembly, path);
+		return *record_out != DW_NONE ? 0
+					      : dw_fail(err, DWARFS_ERR_INVALID,
+							"a hard link leads to itself");
+	}
 	if ((ret = add_string(assembly, &record, RECORD_LINK, target, err)) < 0)
 		return ret;
 	assembly->resolves_layer = true;

@@ -168,6 +168,26 @@ static void a_hard_link_replaces_the_directory_of_its_target(void **state)
 	dwarfs_builder_free(builder);
 }
 
+/* A circle of links in which an earlier layer has a file. */
+static void a_circle_of_hard_links_stands_for_an_older_file(void **state)
+{
+	dwarfs_builder *builder = new_items();
+	uint32_t record;
+
+	add(builder, "f", NULL);
+	add(builder, "g", NULL);
+	record = record_of(builder, "f");
+	assert_int_equal(dwarfs_builder_begin_layer(builder, NULL), 0);
+	add(builder, "1", "f");
+	add(builder, "f", "1");
+	add(builder, "g", "g");
+	assert_int_equal(dwarfs_builder_begin_layer(builder, NULL), 0);
+	assert_int_equal(record_of(builder, "1"), record);
+	assert_int_equal(record_of(builder, "f"), record);
+	assert_int_not_equal(record_of(builder, "g"), record);
+	dwarfs_builder_free(builder);
+}
+
 static void what_cannot_be_removed_is_an_error(void **state)
 {
 	dwarfs_builder *builder = two_layers();
@@ -190,6 +210,7 @@ int main(void)
 		cmocka_unit_test(the_contents_of_the_root_can_be_removed),
 		cmocka_unit_test(hard_links_keep_what_their_layer_removes),
 		cmocka_unit_test(a_hard_link_replaces_the_directory_of_its_target),
+		cmocka_unit_test(a_circle_of_hard_links_stands_for_an_older_file),
 		cmocka_unit_test(what_cannot_be_removed_is_an_error),
 	};
 
