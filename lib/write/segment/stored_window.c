@@ -26,6 +26,14 @@
 /* Open files: the runs of a page alternate between few files. */
 #define OPEN_SOURCES 4
 
+/* Of near-equal files a page has many runs of few hundred bytes, with gaps of about as much between
+ * them in the file: for less than this many bytes, more are read, and used for the runs that follow.
+ * 16 releases of generated text took 5.8 million reads without it. */
+#define AHEAD_BYTES ((size_t)16 << 10)
+#define AHEAD_PART  4
+
+#define BUFFER_BYTES (PAGE_COUNT * PAGE_BYTES + OPEN_SOURCES * AHEAD_BYTES)
+
 /* Cost in bytes compared: of opening a file, of a read call, and how many bytes are read
  * in the time of one. */
 #define WORK_OF_OPEN 16384
@@ -82,6 +90,10 @@ struct page {
 struct open_source {
 	struct source source;
 	uint32_t content; /* DW_NONE: none is open */
+	bool is_read;	  /* since it was found to be unchanged */
+	uint8_t *ahead;	  /* bytes from an offset on */
+	uint64_t ahead_from;
+	size_t ahead_bytes;
 };
 
 struct stored_window {
@@ -105,9 +117,10 @@ struct stored_window {
 	struct run *runs;
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
-	uint8_t *page_bytes; /* of all of them */
+	uint8_t *page_bytes; /* of all of them, and then of what is read ahead */
 	struct open_source sources[OPEN_SOURCES];
 	size_t next_source; /* that is closed for another one */
+	bool has_changed;   /* a file that was read and closed since are_unchanged() */
 	uint64_t work;
 };
 
@@ -130,11 +143,14 @@ int dw_stored_window_new(struct build_run *run, const struct tree *tree,
 	window->decoded_per_byte = DECODED_PER_BYTE;
 	window->ram_blocks = (size_t)(ram_bytes / block_bytes) + 1;
 	window->ring = dw_calloc(window->ram_blocks, sizeof(struct block *));
-	window->page_bytes = dw_pages_new(PAGE_COUNT * PAGE_BYTES);
+	window->page_bytes = dw_pages_new(BUFFER_BYTES);
 	for (size_t i = 0; i < OPEN_SOURCES; i++)
 		window->sources[i].content = DW_NONE;
 	if (!window->ring || !window->page_bytes)
 		return dw_fail_nomem(err);
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		window->sources[i].ahead =
+			window->page_bytes + PAGE_COUNT * PAGE_BYTES + i * AHEAD_BYTES;
 	for (size_t i = 0; i < PAGE_COUNT; i++)
 		window->pages[i] = (struct page){
 			.data = window->page_bytes + i * PAGE_BYTES,
@@ -144,8 +160,16 @@ int dw_stored_window_new(struct build_run *run, const struct tree *tree,
 	return 0;
 }
 
-static void close_source(struct open_source *open)
+static void check_source(struct stored_window *window, struct open_source *open)
 {
+	if (open->is_read && dw_source_is_unchanged(&open->source) != 1)
+		window->has_changed = true;
+	open->is_read = false;
+}
+
+static void close_source(struct stored_window *window, struct open_source *open)
+{
+	check_source(window, open);
 	if (open->content != DW_NONE)
 		dw_source_end(&open->source);
 	open->content = DW_NONE;
@@ -154,7 +178,7 @@ static void close_source(struct open_source *open)
 void dw_stored_window_close_files(struct stored_window *window)
 {
 	for (size_t i = 0; window && i < OPEN_SOURCES; i++)
-		close_source(&window->sources[i]);
+		close_source(window, &window->sources[i]);
 }
 
 void dw_stored_window_free(struct stored_window *window)
@@ -164,7 +188,7 @@ void dw_stored_window_free(struct stored_window *window)
 	dw_stored_window_close_files(window);
 	for (size_t i = 0; window->ring && i < window->ram_blocks; i++)
 		dw_block_release(window->compressor, window->ring[i]);
-	dw_pages_free(window->page_bytes, PAGE_COUNT * PAGE_BYTES);
+	dw_pages_free(window->page_bytes, BUFFER_BYTES);
 	dw_free(window->kept_uses);
 	dw_free(window->ring);
 	dw_free(window->runs);
@@ -285,17 +309,17 @@ static size_t find_run(const struct stored_window *window, uint64_t place)
 }
 
 /* The open source of some contents, or NULL. */
-static struct source *open_source(struct stored_window *window, uint32_t content)
+static struct open_source *open_source(struct stored_window *window, uint32_t content)
 {
 	struct open_source *open;
 	int ret;
 
 	for (size_t i = 0; i < OPEN_SOURCES; i++)
 		if (window->sources[i].content == content)
-			return &window->sources[i].source;
+			return &window->sources[i];
 	open = &window->sources[window->next_source];
 	window->next_source = (window->next_source + 1) % OPEN_SOURCES;
-	close_source(open);
+	close_source(window, open);
 	window->work += WORK_OF_OPEN;
 	ret = dw_source_begin(window->run, window->tree, window->contents, content,
 			      &open->source);
@@ -307,18 +331,57 @@ static struct source *open_source(struct stored_window *window, uint32_t content
 	if (ret < 0)
 		return NULL;
 	open->content = content;
-	return &open->source;
+	open->ahead_bytes = 0;
+	return open;
 }
 
-/* Read bytes of a file if it is unchanged. */
-static bool read_again(struct stored_window *window, uint32_t content, uint64_t offset,
-		       uint8_t *out, size_t size)
+/* Read bytes of a file, or use what was read ahead: whether there are as many. */
+static bool read_source(struct open_source *open, uint64_t offset, uint8_t *out,
+			size_t size)
 {
-	struct source *source = open_source(window, content);
+	int64_t got;
+
+	if (size > AHEAD_BYTES / AHEAD_PART)
+		return dw_source_read_at(&open->source, out, size, offset) ==
+		       (int64_t)size;
+	if (offset < open->ahead_from ||
+	    offset + size > open->ahead_from + open->ahead_bytes) {
+		open->ahead_from = offset;
+		open->ahead_bytes = 0;
+		got = dw_source_read_at(&open->source, open->ahead, AHEAD_BYTES, offset);
+		if (got < (int64_t)size)
+			return false;
+		open->ahead_bytes = (size_t)got;
+	}
+	memcpy(out, open->ahead + (offset - open->ahead_from), size);
+	return true;
+}
+
+/* Read bytes of a file; `checks`: only if it is unchanged. */
+static bool read_again(struct stored_window *window, uint32_t content, uint64_t offset,
+		       uint8_t *out, size_t size, bool checks)
+{
+	struct open_source *open = open_source(window, content);
 
 	window->work += WORK_OF_CALL + size / WORK_OF_READ;
-	return source && dw_source_read_at(source, out, size, offset) == (int64_t)size &&
-	       dw_source_is_unchanged(source) == 1;
+	if (!open || !read_source(open, offset, out, size))
+		return false;
+	if (checks)
+		return dw_source_is_unchanged(&open->source) == 1;
+	open->is_read = true;
+	return true;
+}
+
+/* Whether the files that were read since the last call without a check are unchanged. */
+static bool are_unchanged(struct stored_window *window)
+{
+	bool has_changed;
+
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		check_source(window, &window->sources[i]);
+	has_changed = window->has_changed;
+	window->has_changed = false;
+	return !has_changed;
 }
 
 /* Position of the first block in memory: bytes from there on may still change. */
@@ -452,8 +515,10 @@ static bool fill_kept_page(struct stored_window *window, struct page *page,
 
 /* -- pages --------------------------------------------------------------------------- */
 
-/* Read the runs around a position into a page, as far as possible. */
-static void fill_page(struct stored_window *window, struct page *page, uint64_t place)
+/* Read the runs around a position into a page, as far as possible; `checks`: each from a file that is
+ * unchanged. */
+static void read_runs(struct stored_window *window, struct page *page, uint64_t place,
+		      bool checks)
 {
 	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, stop = start + PAGE_BYTES;
 	uint64_t end = start_of_ram(window), at = start;
@@ -474,7 +539,8 @@ static void fill_page(struct stored_window *window, struct page *page, uint64_t 
 			continue;
 		at = to;
 		if (read_again(window, run->content, run->offset + (from - run->place),
-			       page->data + (from - start), (size_t)(to - from))) {
+			       page->data + (from - start), (size_t)(to - from),
+			       checks)) {
 			page->to = (size_t)(to - start);
 			continue;
 		}
@@ -482,6 +548,14 @@ static void fill_page(struct stored_window *window, struct page *page, uint64_t 
 			break;
 		page->from = page->to = (size_t)(to - start);
 	}
+}
+
+/* A page has many runs of few files: each file is checked once. */
+static void fill_page(struct stored_window *window, struct page *page, uint64_t place)
+{
+	read_runs(window, page, place, false);
+	if (!are_unchanged(window))
+		read_runs(window, page, place, true);
 }
 
 /* The page with a position, as far as it could be read; NULL if it may not be. */

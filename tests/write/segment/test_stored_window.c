@@ -47,9 +47,10 @@ static void fill(uint8_t *bytes, size_t size, uint32_t seed)
 	}
 }
 
-/* Blocks consist of runs of this length, which divides the block size. */
-static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes,
-				   size_t run_bytes)
+/* Blocks consist of runs of this length, which divides the block size, of one file or by turns of
+ * two, which have the same bytes. */
+static struct lab *new_lab_of_files(const struct place *place, uint64_t ram_bytes,
+				    size_t run_bytes, uint32_t files)
 {
 	struct lab *lab = dw_calloc(1, sizeof(*lab));
 
@@ -58,6 +59,8 @@ static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes
 	assert_non_null(lab->bytes);
 	fill(lab->bytes, BLOCKS * BLOCK_BYTES, 1);
 	put_file(place, "f", lab->bytes, BLOCKS * BLOCK_BYTES);
+	if (files > 1)
+		put_file(place, "g", lab->bytes, BLOCKS * BLOCK_BYTES - 1);
 	lab->builder = new_builder(place, 0);
 	for (size_t i = 0; i < CATEGORY_COUNT; i++)
 		assert_int_equal(dw_order_parse("path", &lab->settings[i].order, NULL),
@@ -76,7 +79,7 @@ static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes
 	dw_progress_start(&lab->run.progress, NULL);
 	assert_int_equal(dw_scan(&lab->run, &lab->tree, NULL), 0);
 	assert_int_equal(dw_inspect(&lab->run, &lab->tree, &lab->contents, NULL), 0);
-	assert_int_equal(lab->contents.count, 1);
+	assert_int_equal(lab->contents.count, files);
 	assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree, &lab->contents, NULL,
 					      BLOCK_BYTES, ram_bytes, &lab->window, NULL),
 			 0);
@@ -90,7 +93,9 @@ static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes
 		assert_non_null(lab->blocks[i].data);
 		dw_stored_window_turn(lab->window, &lab->blocks[i]);
 		for (size_t at = 0; at < BLOCK_BYTES; at += run_bytes) {
-			assert_int_equal(dw_stored_window_note(lab->window, 0,
+			uint32_t content = (uint32_t)(at / run_bytes) % files;
+
+			assert_int_equal(dw_stored_window_note(lab->window, content,
 							       i * BLOCK_BYTES + at,
 							       NULL),
 					 0);
@@ -102,6 +107,12 @@ static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes
 			memset(lab->blocks[i - 1].data, 0, BLOCK_BYTES);
 	}
 	return lab;
+}
+
+static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes,
+				   size_t run_bytes)
+{
+	return new_lab_of_files(place, ram_bytes, run_bytes, 1);
 }
 
 static struct lab *new_lab(const struct place *place, uint64_t ram_bytes)
@@ -511,6 +522,38 @@ static void a_file_that_changed_is_not_trusted(void **state)
 	free_lab(lab);
 }
 
+/* Also bytes that were read before. */
+static void a_file_that_changes_while_it_is_open_is_not_trusted(void **state)
+{
+	struct lab *lab = new_lab_of_runs(*state, 0, 250);
+	const uint8_t *data;
+	size_t size;
+
+	data = dw_stored_window_at(lab->window, 250, &size);
+	assert_non_null(data);
+	assert_memory_equal(data, lab->bytes + 250, size);
+	put_file(*state, "f", lab->bytes, BLOCKS * BLOCK_BYTES - 1);
+	assert_null(dw_stored_window_at(lab->window, 10000, &size));
+	assert_null(dw_stored_window_at(lab->window, 2 * BLOCK_BYTES, &size));
+	free_lab(lab);
+}
+
+static void runs_of_files_that_have_not_changed_are_used(void **state)
+{
+	struct lab *lab = new_lab_of_files(*state, 0, 250, 2);
+	const uint8_t *data;
+	size_t size;
+
+	put_file(*state, "g", lab->bytes, BLOCKS * BLOCK_BYTES - 2);
+	assert_null(
+		dw_stored_window_at(lab->window, 2 * BLOCK_BYTES + 9000 + 250, &size));
+	data = dw_stored_window_at(lab->window, 3 * BLOCK_BYTES + 9000, &size);
+	assert_non_null(data);
+	assert_int_equal(size, 250);
+	assert_memory_equal(data, lab->bytes + 3 * BLOCK_BYTES + 9000, size);
+	free_lab(lab);
+}
+
 static void a_file_that_is_gone_is_not_trusted(void **state)
 {
 	struct lab *lab = new_lab(*state, 0);
@@ -583,6 +626,12 @@ int main(void)
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_file_that_changed_is_not_trusted,
 						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(
+			a_file_that_changes_while_it_is_open_is_not_trusted, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(
+			runs_of_files_that_have_not_changed_are_used, make_place,
+			remove_place),
 		cmocka_unit_test_setup_teardown(a_file_that_is_gone_is_not_trusted,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(what_is_taken_back_is_forgotten,
