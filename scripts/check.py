@@ -266,7 +266,7 @@ def quiet_aslr():
 
 
 # What SWIG writes only passes values on, and takes a seventh of the build time to be optimized.
-PLAIN = ["-Doptimization=2", "-Dswig_args=-O0,-U_FORTIFY_SOURCE", "-Darchive_loading=on-demand"]
+PLAIN = ["-Doptimization=2", "-Dswig_args=-O0,-U_FORTIFY_SOURCE"]
 
 # Their programs are run by valgrind too.
 SCENARIOS = ("bindings-python-scenarios", "bindings-perl", "bindings-lua")
@@ -294,7 +294,7 @@ def address():
 def thread():
     """Tests that start threads."""
     build = Build("thread", ["-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false",
-                             *NO_BINDINGS])
+                             "-Darchive_loading=on-demand", *NO_BINDINGS])
     build.configure()
     tests = build.chosen(lambda test, suites: "threads" in suites)
     build.compile(tests)

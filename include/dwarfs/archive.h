@@ -15,9 +15,9 @@
  * DWARFS_ERR_NOMEM otherwise. Programs that must survive this should run imports and
  * exports in a separate process.
  *
- * The shared library for Linux does not link libarchive, but loads libarchive.so.13 when the
- * first handle is made, by dlopen(); it stays loaded. If that fails, or if the library was
- * built without libarchive, the functions that make a handle return DWARFS_ERR_UNSUPPORTED.
+ * If the library was built without libarchive, the functions that make a handle return
+ * DWARFS_ERR_UNSUPPORTED; also if it was built to load libarchive.so.13 when the first handle
+ * is made, which then stays loaded, and that fails.
  */
 #ifndef DWARFS_ARCHIVE_H
 #define DWARFS_ARCHIVE_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/libarchive: the functions of libarchive, which is loaded when it is first needed.
+ * archive/libarchive: the functions of libarchive, linked or loaded.
  *
  * libarchive takes libxml2, ICU and a library of C++ with it: linked to a program, they take half of
- * the time until its main() begins. Most programs read no archive.
+ * the time until its main() begins, and most programs read no archive. With the meson option
+ * archive_loading=on-demand it is loaded when it is first needed. The addresses of its functions are then
+ * state that all handles share; otherwise they are constant.
  *
  * All functions that are used are listed here, so that each is called with the type that <archive.h>
- * declares. Where libarchive is not loaded but linked (meson option archive_loading), they are the same
- * from the start.
+ * declares.
  */
 #ifndef DW_ARCHIVE_LIBARCHIVE_H
 #define DW_ARCHIVE_LIBARCHIVE_H
@@ -16,6 +17,7 @@
 #include <archive_entry.h>
 
 #include "base/error.h"
+#include "config.h"
 
 /* The name in struct libarchive, and that of the function: NAMED(new, archive_new). */
 #define LIBARCHIVE_FUNCTIONS(NAMED)                                                      \
@@ -143,9 +145,12 @@ struct libarchive {
 #undef MEMBER
 };
 
-/* Like the addresses that the dynamic linker fills in: the same for all handles. Not to be used before
- * dw_la_load() succeeded. */
+/* Not to be used before dw_la_load() succeeded. */
+#if ARCHIVE_ON_DEMAND
 extern struct libarchive dw_la;
+#else
+extern const struct libarchive dw_la;
+#endif
 
 /* To be called before a handle is made. UNSUPPORTED when there is no libarchive, or one that lacks
  * a function; a later call tries again. Any thread, at the same time as others, and after fork(). */

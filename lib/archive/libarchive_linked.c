@@ -4,7 +4,7 @@
  */
 #include "archive/libarchive.h"
 
-struct libarchive dw_la = {
+const struct libarchive dw_la = {
 #define MEMBER(name, function) .name = function,
 	LIBARCHIVE_FUNCTIONS(MEMBER)
 #undef MEMBER
