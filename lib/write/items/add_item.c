@@ -427,8 +427,8 @@ static bool is_of_layer(const struct assembly *assembly, uint32_t node)
 		dw_assembly_record(assembly, node)->layer == assembly->layer);
 }
 
-/* The file of an earlier layer at the path of a link that leads to itself, or DW_NONE: unless that
- * is a conflict, the link stands for it. */
+/* The record that a link gets if it leads to itself: that of the file of an earlier layer at its path.
+ * DW_NONE if there is none, or if a second entry at a path is a conflict. */
 static uint32_t older_record(const struct assembly *assembly, struct span path)
 {
 	const uint32_t node = dw_assembly_find(assembly, path);

@@ -17,7 +17,8 @@
  * at most. Near-equal files need up to 6 for each byte, most of it to read old bytes again,
  * in stretches of many MiB: with 4 and 1 MiB, 16 releases of a compiler (751 MiB of
  * different files) had 70 MiB more to pack and their image was 1.6 times as large, in no
- * less time.
+ * less time. With 64 and 256 MiB, 16 releases of generated text took 5 % more with versions of a
+ * file side by side (level 3).
  */
 #define CREDIT_PER_BYTE 128
 #define MAX_CREDIT	((int64_t)512 << 20)

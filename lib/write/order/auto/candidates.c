@@ -29,7 +29,9 @@
 #define SPREAD_PENALTY 0.02  /* share of the size */
 #define PREFERENCE     0.998 /* of the score of a candidate that is preferred */
 
-/* What bytes take when they are packed, in relation to those that are new. */
+/* What bytes take when they are packed, in relation to those that are new. Runs in the block of the
+ * codec take about as little as segments: with COST_OF_MEDIUM for them, 16 releases of a compiler
+ * were not interleaved, and took 7 % more with zstd 9. */
 #define COST_OF_BRIEF	0.4
 #define COST_OF_MEDIUM	0.1
 #define COST_OF_NEAR	0.03

@@ -138,15 +138,15 @@ static void put_shared(const struct place *place)
 }
 
 /* Bytes saved by segments. */
-static uint64_t pack_in_small_blocks(const struct place *place, const char *order,
-				     uint64_t near_bytes)
+static uint64_t pack_by(const struct place *place, const char *codec, const char *order,
+			uint64_t near_bytes)
 {
 	dwarfs_builder *builder = new_builder(place, 0);
 	uint64_t found;
 
 	assert_int_equal(dwarfs_builder_set_level(builder, 3, NULL), 0);
 	assert_int_equal(
-		dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, "lz4", NULL), 0);
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, codec, NULL), 0);
 	assert_int_equal(dwarfs_builder_set_block_bits(builder, 16, NULL), 0);
 	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
 	builder->options.near_bytes = near_bytes;
@@ -156,6 +156,12 @@ static uint64_t pack_in_small_blocks(const struct place *place, const char *orde
 	found = dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_SEGMENTS);
 	dwarfs_builder_free(builder);
 	return found;
+}
+
+static uint64_t pack_in_small_blocks(const struct place *place, const char *order,
+				     uint64_t near_bytes)
+{
+	return pack_by(place, "lz4", order, near_bytes);
 }
 
 /* A number of KiB in the last forecast of the order by path, after these words. */
@@ -213,6 +219,45 @@ static void blocks_of_shared_contents_are_allowed(void **state)
 	assert_true(forecast_copies() < SHARED_BYTES);
 }
 
+/* The score of the order by path, its bytes that are new, and its segments. */
+static void read_score(double *score, double *fresh, double *segments)
+{
+	const char *at = NULL, *next = all_messages();
+
+	while ((next = strstr(next, "order path: score")))
+		at = next++;
+	assert_non_null(at);
+	assert_int_equal(
+		sscanf(at, "order path: score %lf KiB, %*f times the blocks; %lf KiB",
+		       score, fresh),
+		2);
+	at = strstr(at, "elsewhere in ");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "elsewhere in %lf segments", segments), 1);
+}
+
+/* lz4 finds nothing where a segment interrupts its matches. */
+static void segments_cost_more_with_lz4(void **state)
+{
+	const struct place *place = *state;
+	double score, fresh, segments;
+
+	if (!dw_codec_can_pack(CODEC_LZ4) || !dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_shared(place);
+	pack_by(place, "lz4", "auto", UINT64_MAX);
+	read_score(&score, &fresh, &segments);
+	assert_in_range(segments, SHARED_FILES / 3, SHARED_FILES);
+	assert_true(score * 1024 > fresh * 1024 + 28 * segments);
+	score -= 0.02 * SHARED_FILES / 2 * SHARED_BYTES / 1024;
+	assert_true(score * 1024 > fresh * 1024 + 14 * segments);
+	pack_by(place, "zstd:level=3", "auto", UINT64_MAX);
+	read_score(&score, &fresh, &segments);
+	assert_in_range(segments, SHARED_FILES / 3, SHARED_FILES);
+	score -= 0.02 * SHARED_FILES / 2 * SHARED_BYTES / 1024;
+	assert_true(score * 1024 < fresh * 1024 + 14 * segments);
+}
+
 /* More blocks than fit into memory if holes were in blocks. */
 static void holes_are_not_stored(void **state)
 {
@@ -236,6 +281,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(spread_is_seen_in_large_blocks,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(copies_are_forecast, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(segments_cost_more_with_lz4, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(holes_are_not_stored, make_place,
 						remove_place),
