@@ -49,6 +49,7 @@ COVERED_BY = {
                                    "tests/interop/test_strict.py"),
     "lib/write/metadata/history_section.c": ("tests/interop/test_strict.py",
                                              "tests/read/test_history.c"),
+    "lib/write/inspect/assign_contents.c": ("tests/write/inspect/test_inspect.c",),
     "lib/write/inspect/digest_match.c": ("tests/write/digests/test_digests.c",),
     "lib/write/images/equal_blocks.c": ("tests/write/images/test_kept_blocks.c",
                                         "tests/utils/mkdwarfs/test_image.py"),

@@ -12,8 +12,8 @@
  *   distinct_set   contents by digest, shared by the workers, with a lock
  *
  * The pipeline returns batches in order. Tree and contents are changed by the calling
- * thread only, after all batches are done: so they do not depend on the number of
- * workers.
+ * thread only, after all batches are done (assign_contents.c): so they do not depend on the
+ * number of workers.
  */
 #include <string.h>
 
@@ -24,6 +24,7 @@
 #include "write/inspect/digest_match.h"
 #include "write/inspect/file_reader.h"
 #include "write/inspect/inspect.h"
+#include "write/inspect/stage.h"
 #include "write/items/assembly.h"
 #include "write/options/input_options.h"
 
@@ -35,23 +36,6 @@
 struct inspect_batch {
 	struct reader_job job;
 	uint64_t bytes;
-};
-
-struct stage {
-	struct file_reader reader;
-	struct tree *tree;
-	struct build_run *run;
-	struct pipeline pipeline;
-	struct categorizers *categorizers;
-	struct subject *subjects;
-	size_t subject_count, subject_room;
-	struct kept_subject *kept; /* files whose blocks are kept, by position */
-	size_t kept_count;
-	uint8_t *is_matched; /* by subject: kept, and another file has its digest */
-	uint8_t *fingerprint_kinds;
-	uint32_t *forced;
-	dwarfs_category_fn callback;
-	bool has_set;
 };
 
 static void free_stage(struct stage *stage)
@@ -70,11 +54,6 @@ static void free_stage(struct stage *stage)
 
 /* -- subjects ------------------------------------------------------------------------ */
 
-static bool is_file(const struct tree_inode *inode)
-{
-	return (inode->mode & DW_S_IFMT) == DW_S_IFREG;
-}
-
 static int list_subjects(struct stage *stage, dwarfs_error **err)
 {
 	const struct tree *tree = stage->tree;
@@ -82,7 +61,7 @@ static int list_subjects(struct stage *stage, dwarfs_error **err)
 	for (size_t i = 0; i < tree->inode_count; i++) {
 		int ret;
 
-		if (!is_file(&tree->inodes[i]) || tree->inodes[i].size == 0)
+		if (!dw_is_file(&tree->inodes[i]) || tree->inodes[i].size == 0)
 			continue;
 		if ((ret = dw_grow(&stage->subjects, &stage->subject_room,
 				   stage->subject_count + 1, err)) < 0)
@@ -97,18 +76,13 @@ static int list_subjects(struct stage *stage, dwarfs_error **err)
 	return 0;
 }
 
-static uint64_t size_of(const struct stage *stage, size_t subject)
-{
-	return stage->tree->inodes[stage->subjects[subject].inode].size;
-}
-
 /* The slot of a size holds the first subject of this size, + 1. */
 static uint32_t *find_size_slot(const struct stage *stage, uint32_t *slots, size_t mask,
 				uint64_t size)
 {
 	size_t slot = (size_t)(size * UINT64_C(0x9E3779B97F4A7C15) >> 24) & mask;
 
-	while (slots[slot] != 0 && size_of(stage, slots[slot] - 1) != size)
+	while (slots[slot] != 0 && dw_subject_bytes(stage, slots[slot] - 1) != size)
 		slot = (slot + 1) & mask;
 	return &slots[slot];
 }
@@ -125,8 +99,8 @@ static int want_hashes(struct stage *stage, dwarfs_error **err)
 	if (!is_wanted || !(slots = dw_calloc(room, sizeof(*slots))))
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < stage->subject_count; i++) {
-		uint32_t *slot =
-			find_size_slot(stage, slots, room - 1, size_of(stage, i));
+		uint32_t *slot = find_size_slot(stage, slots, room - 1,
+						dw_subject_bytes(stage, i));
 
 		if (*slot == 0)
 			*slot = (uint32_t)i + 1;
@@ -136,21 +110,14 @@ static int want_hashes(struct stage *stage, dwarfs_error **err)
 			is_wanted[*slot - 1] = true;
 	}
 	for (size_t i = 0; i < stage->subject_count; i++) {
-		uint32_t first =
-			*find_size_slot(stage, slots, room - 1, size_of(stage, i));
+		uint32_t first = *find_size_slot(stage, slots, room - 1,
+						 dw_subject_bytes(stage, i));
 
 		stage->subjects[i].wants_hash =
 			is_wanted[first - 1] && stage->subjects[i].alias == DW_NONE;
 	}
 	return 0;
 }
-
-/* A kept file by where its chunks are. */
-struct kept_subject {
-	uint32_t image;
-	uint64_t first_chunk;
-	uint32_t subject;
-};
 
 static int compare_kept_subjects(const void *left, const void *right)
 {
@@ -320,7 +287,7 @@ static bool needs_reading(const struct stage *stage, size_t i)
 			stage->run->digests && stage->subjects[i].alias == DW_NONE);
 	return stage->subjects[i].wants_hash || reader->categorizers ||
 	       (reader->set.wants_fingerprints &&
-		size_of(stage, i) <= stage->run->options->max_similarity_bytes);
+		dw_subject_bytes(stage, i) <= stage->run->options->max_similarity_bytes);
 }
 
 static int finish_batch(void *shared, void *pointer, dwarfs_error **err)
@@ -399,7 +366,7 @@ static int add_to_batch(struct stage *stage, struct inspect_batch **batch, size_
 	if (!*batch && !(*batch = dw_calloc(1, sizeof(**batch))))
 		return dw_fail_nomem(err);
 	(*batch)->job.list[(*batch)->job.count++] = (uint32_t)i;
-	(*batch)->bytes += size_of(stage, i);
+	(*batch)->bytes += dw_subject_bytes(stage, i);
 	if ((*batch)->job.count < READER_JOB_SUBJECTS && (*batch)->bytes < BATCH_BYTES)
 		return 0;
 	return submit_batch(stage, batch, err);
@@ -455,7 +422,7 @@ static int read_kept(struct stage *stage, struct inspect_batch **batch,
 			}
 		}
 		image = next;
-		files += size_of(stage, kept->subject);
+		files += dw_subject_bytes(stage, kept->subject);
 		if (is_wanted(stage, kept->subject) &&
 		    (ret = add_to_batch(stage, batch, kept->subject, err)) < 0)
 			return ret;
@@ -483,7 +450,7 @@ static int compare_known(struct stage *stage, dwarfs_error **err)
 		if (!stage->is_matched[i])
 			continue;
 		stage->run->progress.items_total++;
-		stage->run->progress.bytes_total += size_of(stage, i);
+		stage->run->progress.bytes_total += dw_subject_bytes(stage, i);
 	}
 	if ((ret = read_kept(stage, &batch, is_matched, err)) < 0 ||
 	    (ret = submit_batch(stage, &batch, err)) < 0)
@@ -538,7 +505,7 @@ static int inspect_files(struct stage *stage, dwarfs_error **err)
 		if (!needs_reading(stage, i))
 			continue;
 		progress->items_total++;
-		progress->bytes_total += size_of(stage, i);
+		progress->bytes_total += dw_subject_bytes(stage, i);
 	}
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_HASH, err)) < 0 ||
 	    (ret = dw_pipeline_init(&stage->pipeline, &ops, stage, workers,
@@ -553,270 +520,16 @@ static int inspect_files(struct stage *stage, dwarfs_error **err)
 	return 0;
 }
 
-/* -- the contents ------------------------------------------------------------------- */
-
-/* Append a file to the list of files with the same contents. False for the first one. */
-static bool is_follower(struct stage *stage, struct subject *subject, uint32_t number)
-{
-	struct distinct *distinct;
-
-	if (subject->distinct == DW_NONE)
-		return false;
-	distinct = &stage->reader.set.list[subject->distinct];
-	if (distinct->first == DW_NONE) {
-		distinct->first = distinct->last = number;
-		return false;
-	}
-	stage->tree->inodes[stage->subjects[distinct->last].inode].next = subject->inode;
-	distinct->last = number;
-	stage->run->progress.bytes_saved += stage->tree->inodes[subject->inode].size;
-	return true;
-}
-
-/* Empty files have equal contents; unreadable files are stored empty. */
-static void chain_empty(struct tree *tree, uint8_t *followers)
-{
-	uint32_t last = DW_NONE;
-
-	for (size_t i = 0; i < tree->inode_count; i++) {
-		if (!is_file(&tree->inodes[i]) || tree->inodes[i].size != 0)
-			continue;
-		if (last != DW_NONE) {
-			tree->inodes[last].next = (uint32_t)i;
-			followers[i] = true;
-		}
-		last = (uint32_t)i;
-	}
-}
-
-/* Append a file that shares the chunks of another one, whose contents were not compared, to
- * the files after that. */
-static void chain_alias(struct stage *stage, struct subject *subject)
-{
-	struct tree_inode *inodes = stage->tree->inodes;
-	struct subject *first = &stage->subjects[subject->alias];
-
-	inodes[subject->inode].next = inodes[first->inode].next;
-	inodes[first->inode].next = subject->inode;
-	stage->run->progress.bytes_saved += inodes[subject->inode].size;
-}
-
-static void chain_files(struct stage *stage, uint8_t *followers)
-{
-	for (size_t i = 0; i < stage->subject_count; i++) {
-		struct subject *subject = &stage->subjects[i];
-
-		if (subject->alias != DW_NONE)
-			subject->distinct = stage->subjects[subject->alias].distinct;
-		if (subject->state == SUBJECT_UNREADABLE)
-			stage->tree->inodes[subject->inode].size = 0;
-		else if (is_follower(stage, subject, (uint32_t)i))
-			followers[subject->inode] = true;
-		if (subject->alias == DW_NONE || subject->distinct != DW_NONE)
-			continue;
-		chain_alias(stage, subject);
-		followers[subject->inode] = true;
-	}
-	chain_empty(stage->tree, followers);
-}
-
-static int add_part_fragment(struct contents *contents, const struct category_part *part,
-			     dwarfs_error **err)
-{
-	uint32_t stream;
-	int ret;
-
-	if (part->size == 0)
-		return 0;
-	if ((ret = dw_streams_find(&contents->streams, part->category, part->variant,
-				   &part->samples, part->metadata_json, &stream, err)) <
-	    0)
-		return ret;
-	return dw_contents_add_fragment(contents, stream, part->size, err);
-}
-
-/* If files of these contents are in an image whose blocks are kept, use the first of
- * them: of the first image, and in it the one that is stored first. */
-static uint32_t find_kept_inode(const struct stage *stage, uint32_t inode)
-{
-	const struct tree_inode *inodes = stage->tree->inodes;
-	const struct image_file *best = NULL;
-	uint32_t kept = DW_NONE;
-
-	if (stage->kept_count == 0 || stage->run->options->input.hollow)
-		return DW_NONE;
-	for (; inode != DW_NONE; inode = inodes[inode].next) {
-		const struct image_file *file =
-			dw_kept_file_of(stage->run, &inodes[inode]);
-
-		if (!file || (best && (file->image > best->image ||
-				       (file->image == best->image &&
-					file->first_chunk >= best->first_chunk))))
-			continue;
-		best = file;
-		kept = inode;
-	}
-	return kept;
-}
-
-static int add_subject_fragments(struct stage *stage, struct contents *contents, size_t i,
-				 dwarfs_error **err)
-{
-	const struct distinct_set *set = &stage->reader.set;
-	uint32_t number = stage->subjects[i].distinct;
-	bool decided = stage->forced && stage->forced[i] != DW_ANY_CATEGORY;
-	struct category_part whole = {
-		.size = size_of(stage, i),
-		.category = decided ? stage->forced[i] : CATEGORY_DEFAULT,
-	};
-	const struct category_parts *parts = NULL;
-	struct content *content = &contents->list[contents->count - 1];
-	uint64_t covered = 0;
-	int ret;
-
-	content->kept_inode = find_kept_inode(stage, content->inode);
-	if (content->kept_inode != DW_NONE)
-		return dw_contents_add_fragment(contents, DW_NONE, whole.size, err);
-	if (number != DW_NONE && set->list[number].parts != 0)
-		parts = &set->parts[set->list[number].parts - 1];
-	for (size_t p = 0; parts && p < parts->count; p++)
-		covered += parts->list[p].size;
-	if (!parts || covered != whole.size || decided)
-		return add_part_fragment(contents, &whole, err);
-	for (size_t p = 0; p < parts->count; p++)
-		if ((ret = add_part_fragment(contents, &parts->list[p], err)) < 0)
-			return ret;
-	return 0;
-}
-
-static int add_unique_contents(struct stage *stage, struct contents *contents,
-			       const uint8_t *followers, dwarfs_error **err)
-{
-	struct tree *tree = stage->tree;
-	size_t subject = 0;
-	uint32_t stream;
-	int ret;
-
-	if ((ret = dw_streams_find(&contents->streams, CATEGORY_DEFAULT, 0, NULL, NULL,
-				   &stream, err)) < 0)
-		return ret;
-	for (size_t i = 0; i < tree->inode_count; i++) {
-		bool is_subject = subject < stage->subject_count &&
-				  stage->subjects[subject].inode == i;
-
-		if (is_file(&tree->inodes[i]) && !followers[i]) {
-			ret = dw_contents_add(contents, tree, (uint32_t)i, err);
-			if (ret < 0)
-				return ret;
-			if (tree->inodes[i].size != 0 &&
-			    (ret = add_subject_fragments(stage, contents, subject, err)) <
-				    0)
-				return ret;
-		}
-		subject += is_subject;
-	}
-	return 0;
-}
-
-/* Contents whose blocks are kept have the digest stored in their image, or one that
- * was computed. */
-static int set_digests(struct stage *stage, const struct contents *contents,
-		       dwarfs_error **err)
-{
-	const struct known_digest *known = stage->reader.digests;
-	struct digests *digests = stage->run->digests;
-
-	for (size_t i = 0; digests && known && i < stage->kept_count; i++) {
-		uint32_t subject = stage->kept[i].subject;
-		uint32_t inode = stage->subjects[subject].inode;
-		uint32_t content = stage->tree->inodes[inode].content;
-		int ret;
-
-		if (!known[subject].is_known ||
-		    contents->list[content].kept_inode != inode)
-			continue;
-		if ((ret = dw_digests_set_file(digests, content, known[subject].bytes,
-					       err)) < 0)
-			return ret;
-	}
-	return 0;
-}
-
-/* -- fingerprints and kept bytes ----------------------------------------------------- */
-
-static uint32_t content_of(const struct stage *stage, const struct distinct *distinct)
-{
-	if (distinct->first == DW_NONE)
-		return DW_NONE;
-	return stage->tree->inodes[stage->subjects[distinct->first].inode].content;
-}
-
-static int set_fingerprints(struct stage *stage, struct contents *contents,
-			    dwarfs_error **err)
-{
-	const struct distinct_set *set = &stage->reader.set;
-
-	if (!set->wants_fingerprints)
-		return 0;
-	contents->fingerprints =
-		dw_calloc(contents->count, sizeof(*contents->fingerprints));
-	if (!contents->fingerprints)
-		return dw_fail_nomem(err);
-	for (size_t i = 0; i < set->count; i++) {
-		uint32_t content = content_of(stage, &set->list[i]);
-
-		if (content != DW_NONE)
-			contents->fingerprints[content] = set->fingerprints[i];
-	}
-	return 0;
-}
-
-static int compare_kept(const void *left, const void *right)
-{
-	const struct kept *a = left, *b = right;
-
-	return a->content < b->content ? -1 : a->content > b->content;
-}
-
-static void set_kept(struct stage *stage)
-{
-	struct distinct_set *set = &stage->reader.set;
-
-	for (size_t i = 0; i < set->kept_count; i++) {
-		const struct distinct *distinct = &set->list[set->kept[i].content];
-
-		/* The holes of the first file are stored, whichever file was read
-		 * first. */
-		if (stage->run->options->sparse_files && distinct->first != DW_NONE &&
-		    stage->subjects[distinct->first].may_have_holes)
-			dw_kept_slab_release(dw_steal(set->kept[i].slab));
-		set->kept[i].content = content_of(stage, distinct);
-	}
-	if (set->kept_count > 1)
-		qsort(set->kept, set->kept_count, sizeof(set->kept[0]), compare_kept);
-	dw_sources_set_kept(stage->run->sources, dw_steal(set->kept), set->kept_count);
-	set->kept_count = 0;
-}
-
 int dw_inspect(struct build_run *run, struct tree *tree, struct contents *contents,
 	       dwarfs_error **err)
 {
 	__attribute__((cleanup(free_stage))) struct stage stage = { .run = run,
 								    .tree = tree };
-	auto_free uint8_t *followers = dw_calloc(tree->inode_count, 1);
 	int ret;
 
-	if (!followers)
-		return dw_fail_nomem(err);
 	if ((ret = dw_sources_new(&run->sources, run, tree, err)) < 0 ||
 	    (ret = prepare_reader(&stage, err)) < 0 ||
 	    (ret = inspect_files(&stage, err)) < 0)
 		return ret;
-	chain_files(&stage, followers);
-	if ((ret = add_unique_contents(&stage, contents, followers, err)) < 0 ||
-	    (ret = set_fingerprints(&stage, contents, err)) < 0 ||
-	    (ret = set_digests(&stage, contents, err)) < 0)
-		return ret;
-	set_kept(&stage);
-	return 0;
+	return dw_assign_contents(&stage, contents, err);
 }
