@@ -293,8 +293,7 @@ def address():
 
 def thread():
     """Tests that start threads."""
-    build = Build("thread", ["-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false",
-                             "-Darchive_loading=on-demand", *NO_BINDINGS])
+    build = Build("thread", ["-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false", *NO_BINDINGS])
     build.configure()
     tests = build.chosen(lambda test, suites: "threads" in suites)
     build.compile(tests)

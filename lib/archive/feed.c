@@ -276,7 +276,7 @@ static la_ssize_t on_read(struct archive *archive, void *user, const void **data
 	if (got < 0)
 		feed->failed = (int)got;
 	if (feed->failed < 0) {
-		dw_la.set_error(archive, EIO, "cannot read");
+		feed->la->set_error(archive, EIO, "cannot read");
 		return ARCHIVE_FATAL;
 	}
 	*data_out = data;
@@ -311,7 +311,8 @@ static la_int64_t on_seek(struct archive *archive, void *user, la_int64_t offset
 	else if (whence == SEEK_END)
 		base = (int64_t)feed->bytes;
 	if (!dw_add(base, (int64_t)offset, &place) || place < 0) {
-		dw_la.set_error(archive, EINVAL, "refers to an offset before its start");
+		feed->la->set_error(archive, EINVAL,
+				    "refers to an offset before its start");
 		return ARCHIVE_FATAL;
 	}
 	if ((uint64_t)place > feed->bytes)
@@ -320,12 +321,13 @@ static la_int64_t on_seek(struct archive *archive, void *user, la_int64_t offset
 	return place;
 }
 
-int dw_feed_open(struct feed *feed, struct archive *archive)
+int dw_feed_open(struct feed *feed, const struct libarchive *la, struct archive *archive)
 {
-	dw_la.read_set_callback_data(archive, feed);
-	dw_la.read_set_read_callback(archive, on_read);
-	dw_la.read_set_skip_callback(archive, on_skip);
+	feed->la = la;
+	la->read_set_callback_data(archive, feed);
+	la->read_set_read_callback(archive, on_read);
+	la->read_set_skip_callback(archive, on_skip);
 	if (feed->can_seek)
-		dw_la.read_set_seek_callback(archive, on_seek);
-	return dw_la.read_open1(archive);
+		la->read_set_seek_callback(archive, on_seek);
+	return la->read_open1(archive);
 }

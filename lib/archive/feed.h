@@ -21,8 +21,9 @@
 
 /* All private to feed.c and spill.c. */
 struct feed {
-	dwarfs_io *io;	       /* owned */
-	const uint8_t *memory; /* not NULL: all bytes */
+	const struct libarchive *la; /* of the archive that reads it */
+	dwarfs_io *io;		     /* owned */
+	const uint8_t *memory;	     /* not NULL: all bytes */
 	bool can_seek;
 	uint64_t bytes;		 /* unless it is a stream */
 	uint64_t at;		 /* from its start: what is read next */
@@ -58,7 +59,7 @@ void dw_feed_begin_trial(struct feed *feed);
 void dw_feed_end_trial(struct feed *feed);
 
 /* Have an archive read from the feed: an ARCHIVE_* code. */
-int dw_feed_open(struct feed *feed, struct archive *archive);
+int dw_feed_open(struct feed *feed, const struct libarchive *la, struct archive *archive);
 
 /* Verify the checksums of a filter of libarchive, which is applied to the stored bytes;
  * before the first bytes are read. */

@@ -7,56 +7,55 @@
  * (mtree).
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <dwarfs/archive.h>
 
 #include "archive/formats.h"
 
-/* A member of dw_la, which is not filled in yet where the tables are. */
-typedef int (*_Atomic const *support_fn)(struct archive *archive);
+/* All functions that add a format or a filter have this type. */
+typedef int (*support_fn)(struct archive *archive);
+
+/* Which of them, for the tables below: the function read_support_<name>. 0 is none. */
+#define SUPPORT(name) offsetof(struct libarchive, read_support_##name)
 
 struct archive_format {
-	const char *help; /* the name, two spaces, and a description */
-	support_fn support[2];
+	const char *help;  /* the name, two spaces, and a description */
+	size_t support[2]; /* SUPPORT() */
 	bool wants_seek;
 	bool by_name_only;
 };
 
 static const struct archive_format formats[] = {
-	{ "tar  ustar, pax, GNU, old",
-	  { &dw_la.read_support_format_tar, &dw_la.read_support_format_gnutar } },
-	{ "cpio  newc, crc, odc, binary", { &dw_la.read_support_format_cpio } },
+	{ "tar  ustar, pax, GNU, old", { SUPPORT(format_tar), SUPPORT(format_gnutar) } },
+	{ "cpio  newc, crc, odc, binary", { SUPPORT(format_cpio) } },
 	{ "zip  also under other names, such as jar",
-	  { &dw_la.read_support_format_zip },
+	  { SUPPORT(format_zip) },
 	  .wants_seek = true },
-	{ "7zip", { &dw_la.read_support_format_7zip }, .wants_seek = true },
-	{ "iso9660  with Rock Ridge, Joliet or neither",
-	  { &dw_la.read_support_format_iso9660 } },
-	{ "ar  GNU and BSD", { &dw_la.read_support_format_ar } },
-	{ "cab", { &dw_la.read_support_format_cab } },
-	{ "lha", { &dw_la.read_support_format_lha } },
-	{ "rar  versions 4 and 5",
-	  { &dw_la.read_support_format_rar, &dw_la.read_support_format_rar5 } },
-	{ "xar", { &dw_la.read_support_format_xar } },
-	{ "warc", { &dw_la.read_support_format_warc } },
+	{ "7zip", { SUPPORT(format_7zip) }, .wants_seek = true },
+	{ "iso9660  with Rock Ridge, Joliet or neither", { SUPPORT(format_iso9660) } },
+	{ "ar  GNU and BSD", { SUPPORT(format_ar) } },
+	{ "cab", { SUPPORT(format_cab) } },
+	{ "lha", { SUPPORT(format_lha) } },
+	{ "rar  versions 4 and 5", { SUPPORT(format_rar), SUPPORT(format_rar5) } },
+	{ "xar", { SUPPORT(format_xar) } },
+	{ "warc", { SUPPORT(format_warc) } },
 	{ "mtree  a list of files, whose contents are read from disk",
-	  { &dw_la.read_support_format_mtree },
+	  { SUPPORT(format_mtree) },
 	  .by_name_only = true },
 	{ "raw  one file, stored as \"data\"",
-	  { &dw_la.read_support_format_raw },
+	  { SUPPORT(format_raw) },
 	  .by_name_only = true },
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
 
-static const support_fn filters[] = {
-	&dw_la.read_support_filter_gzip,     &dw_la.read_support_filter_bzip2,
-	&dw_la.read_support_filter_xz,	     &dw_la.read_support_filter_lzma,
-	&dw_la.read_support_filter_lzip,     &dw_la.read_support_filter_zstd,
-	&dw_la.read_support_filter_lz4,	     &dw_la.read_support_filter_lzop,
-	&dw_la.read_support_filter_compress, &dw_la.read_support_filter_uu,
-	&dw_la.read_support_filter_rpm,
+static const size_t filters[] = {
+	SUPPORT(filter_gzip), SUPPORT(filter_bzip2), SUPPORT(filter_xz),
+	SUPPORT(filter_lzma), SUPPORT(filter_lzip),  SUPPORT(filter_zstd),
+	SUPPORT(filter_lz4),  SUPPORT(filter_lzop),  SUPPORT(filter_compress),
+	SUPPORT(filter_uu),   SUPPORT(filter_rpm),
 };
 
 const char *dwarfs_archive_import_format_help(size_t index)
@@ -64,18 +63,26 @@ const char *dwarfs_archive_import_format_help(size_t index)
 	return index < FORMAT_COUNT ? formats[index].help : NULL;
 }
 
-/* Whether libarchive has the filter built in: it warns if it would start a program. */
-static bool has(support_fn support)
+static support_fn support_of(const struct libarchive *la, size_t support)
 {
-	struct archive *trial = dw_la.read_new();
-	const bool had = trial && (*support)(trial) == ARCHIVE_OK;
+	support_fn function;
 
-	dw_la.read_free(trial);
+	memcpy(&function, (const char *)la + support, sizeof(function));
+	return function;
+}
+
+/* Whether libarchive has the filter built in: it warns if it would start a program. */
+static bool has(const struct libarchive *la, support_fn support)
+{
+	struct archive *trial = la->read_new();
+	const bool had = trial && support(trial) == ARCHIVE_OK;
+
+	la->read_free(trial);
 	return had;
 }
 
-int dw_archive_format_find(const char *name, const struct archive_format **format_out,
-			   dwarfs_error **err)
+int dw_archive_format_find(const struct libarchive *la, const char *name,
+			   const struct archive_format **format_out, dwarfs_error **err)
 {
 	size_t i;
 
@@ -88,7 +95,7 @@ int dw_archive_format_find(const char *name, const struct archive_format **forma
 
 		if (strlen(name) != length || memcmp(name, formats[i].help, length) != 0)
 			continue;
-		if (!has(formats[i].support[0]))
+		if (!has(la, support_of(la, formats[i].support[0])))
 			return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 				       "libarchive cannot read '%s'", name);
 		*format_out = &formats[i];
@@ -102,43 +109,50 @@ bool dw_archive_format_wants_seek(const struct archive_format *format)
 	return format && format->wants_seek;
 }
 
-static int enable(struct archive *archive, const struct archive_format *format,
-		  dwarfs_error **err)
+/* Add it to an archive, unless libarchive lacks it. */
+static int add_support(const struct libarchive *la, struct archive *archive,
+		       size_t support, dwarfs_error **err)
 {
-	size_t i;
+	const support_fn function = support_of(la, support);
 
-	for (i = 0; i < 2 && format->support[i]; i++) {
-		if (has(format->support[i]) &&
-		    (*format->support[i])(archive) != ARCHIVE_OK)
-			return dw_archive_fail(archive, err);
-	}
+	if (has(la, function) && function(archive) != ARCHIVE_OK)
+		return dw_archive_fail(la, archive, err);
 	return 0;
 }
 
-int dw_archive_format_enable(struct archive *archive, const struct archive_format *format,
-			     dwarfs_error **err)
+static int enable(const struct libarchive *la, struct archive *archive,
+		  const struct archive_format *format, dwarfs_error **err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < 2 && format->support[i] && ret == 0; i++)
+		ret = add_support(la, archive, format->support[i], err);
+	return ret;
+}
+
+int dw_archive_format_enable(const struct libarchive *la, struct archive *archive,
+			     const struct archive_format *format, dwarfs_error **err)
 {
 	size_t i;
 	int ret = 0;
 
-	for (i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		if (has(filters[i]) && (*filters[i])(archive) != ARCHIVE_OK)
-			return dw_archive_fail(archive, err);
-	}
+	for (i = 0; i < sizeof(filters) / sizeof(*filters) && ret == 0; i++)
+		ret = add_support(la, archive, filters[i], err);
 	for (i = 0; i < FORMAT_COUNT && ret == 0; i++) {
 		if (format ? format == &formats[i] : !formats[i].by_name_only)
-			ret = enable(archive, &formats[i], err);
+			ret = enable(la, archive, &formats[i], err);
 	}
-	if (ret == 0 && format && format->support[0] == &dw_la.read_support_format_mtree)
-		dw_la.read_set_format_option(archive, "mtree", "checkfs", "1");
+	if (ret == 0 && format && format->support[0] == SUPPORT(format_mtree))
+		la->read_set_format_option(archive, "mtree", "checkfs", "1");
 	return ret;
 }
 
-int dw_archive_fail(struct archive *archive, dwarfs_error **err)
+int dw_archive_fail(const struct libarchive *la, struct archive *archive,
+		    dwarfs_error **err)
 {
-	const char *said = dw_la.error_string(archive);
+	const char *said = la->error_string(archive);
 
-	if (dw_la.error_code(archive) == ENOMEM)
+	if (la->error_code(archive) == ENOMEM)
 		return dw_fail_nomem(err);
 	if (!said)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "is damaged or cut off");

@@ -4,8 +4,8 @@
  *
  * libarchive takes libxml2, ICU and a library of C++ with it: linked to a program, they take half of
  * the time until its main() begins, and most programs read no archive. With the meson option
- * archive_loading=on-demand it is loaded when it is first needed. The addresses of its functions are then
- * state that all handles share; otherwise they are constant.
+ * archive_loading=on-demand it is loaded when it is first needed, and each handle that uses it
+ * has a table of the addresses of its functions. Otherwise one constant table has them.
  *
  * All functions that are used are listed here, so that each is called with the type that <archive.h>
  * declares.
@@ -17,7 +17,6 @@
 #include <archive_entry.h>
 
 #include "base/error.h"
-#include "config.h"
 
 /* The name in struct libarchive, and that of the function: NAMED(new, archive_new). */
 #define LIBARCHIVE_FUNCTIONS(NAMED)                                                      \
@@ -140,20 +139,15 @@
 	NAMED(write_set_options, archive_write_set_options)
 
 struct libarchive {
-#define MEMBER(name, function) __typeof__(function) *_Atomic name;
+#define MEMBER(name, function) __typeof__(function) *name;
 	LIBARCHIVE_FUNCTIONS(MEMBER)
 #undef MEMBER
 };
 
-/* Not to be used before dw_la_load() succeeded. */
-#if ARCHIVE_ON_DEMAND
-extern struct libarchive dw_la;
-#else
-extern const struct libarchive dw_la;
-#endif
-
-/* To be called before a handle is made. UNSUPPORTED when there is no libarchive, or one that lacks
- * a function; a later call tries again. Any thread, at the same time as others, and after fork(). */
-int dw_la_load(dwarfs_error **err);
+/* The table of functions for one handle, to be released with it. UNSUPPORTED when there is no
+ * libarchive, or one that lacks a function; a later call tries again. Any thread, at the same time
+ * as others, and after fork(). */
+int dw_libarchive_new(const struct libarchive **la_out, dwarfs_error **err);
+void dw_libarchive_free(const struct libarchive *la); /* NULL does nothing */
 
 #endif

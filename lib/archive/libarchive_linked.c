@@ -4,14 +4,20 @@
  */
 #include "archive/libarchive.h"
 
-const struct libarchive dw_la = {
+static const struct libarchive functions = {
 #define MEMBER(name, function) .name = function,
 	LIBARCHIVE_FUNCTIONS(MEMBER)
 #undef MEMBER
 };
 
-int dw_la_load(dwarfs_error **err)
+int dw_libarchive_new(const struct libarchive **la_out, dwarfs_error **err)
 {
 	(void)err;
+	*la_out = &functions;
 	return 0;
+}
+
+void dw_libarchive_free(const struct libarchive *la)
+{
+	(void)la;
 }

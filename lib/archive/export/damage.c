@@ -80,7 +80,7 @@ static int64_t clamp(struct export_run *run, int64_t seconds)
 static void spread_sign(struct export_run *run, struct export_time *time)
 {
 	if (run->signs == 0)
-		run->signs = dw_archive_misreads_signs() ? 2 : 1;
+		run->signs = dw_archive_misreads_signs(run->la) ? 2 : 1;
 	if (run->signs == 1)
 		return;
 	if (time->seconds == -1) {

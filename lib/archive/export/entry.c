@@ -108,8 +108,8 @@ static int set_ids(struct export_run *run, dwarfs_error **err)
 	uint32_t gid = export->has_gid ? export->gid : dwarfs_stat_gid(run->stat);
 	uint32_t most = run->format->most_id;
 
-	dw_la.entry_set_uid(run->entry, uid);
-	dw_la.entry_set_gid(run->entry, gid);
+	run->la->entry_set_uid(run->entry, uid);
+	run->la->entry_set_gid(run->entry, gid);
 	if (most > 0 && (uid > most || gid > most))
 		return refuse_entry(run, "the number of its owner or group", err);
 	return 0;
@@ -166,18 +166,18 @@ static void set_entry_times(struct export_run *run)
 {
 	struct export_time time = dw_export_time(run, DWARFS_MTIME);
 
-	dw_la.entry_set_mtime(run->entry, (time_t)time.seconds, time.nanoseconds);
+	run->la->entry_set_mtime(run->entry, (time_t)time.seconds, time.nanoseconds);
 	if (dwarfs_stat_seconds(run->stat, DWARFS_BTIME) != 0) {
 		time = dw_export_time(run, DWARFS_BTIME);
-		dw_la.entry_set_birthtime(run->entry, (time_t)time.seconds,
-					  time.nanoseconds);
+		run->la->entry_set_birthtime(run->entry, (time_t)time.seconds,
+					     time.nanoseconds);
 	}
 	if (dwarfs_image_is_mtime_only(run->image))
 		return;
 	time = dw_export_time(run, DWARFS_ATIME);
-	dw_la.entry_set_atime(run->entry, (time_t)time.seconds, time.nanoseconds);
+	run->la->entry_set_atime(run->entry, (time_t)time.seconds, time.nanoseconds);
 	time = dw_export_time(run, DWARFS_CTIME);
-	dw_la.entry_set_ctime(run->entry, (time_t)time.seconds, time.nanoseconds);
+	run->la->entry_set_ctime(run->entry, (time_t)time.seconds, time.nanoseconds);
 }
 
 /* Bytes of a link in a Rock Ridge record: its name, and two more bytes for each part of
@@ -230,7 +230,7 @@ static int set_symlink(struct export_run *run, const char *path, dwarfs_error **
 
 	if (ret < 0 || (ret = check_target(run, path, target, err)) < 0)
 		return ret;
-	dw_la.entry_copy_symlink(run->entry, target);
+	run->la->entry_copy_symlink(run->entry, target);
 	return 0;
 }
 
@@ -245,9 +245,9 @@ static void set_number(struct export_run *run, const char **reduced_out)
 			*reduced_out =
 				"a file of its own, no hard link: the format has none";
 		else
-			dw_la.entry_set_nlink(run->entry, names);
+			run->la->entry_set_nlink(run->entry, names);
 	}
-	dw_la.entry_set_ino64(run->entry, (int64_t)inode + 1);
+	run->la->entry_set_ino64(run->entry, (int64_t)inode + 1);
 }
 
 /* Where the data of a file with holes is. */
@@ -263,16 +263,16 @@ static int set_holes(struct export_run *run, dwarfs_error **err)
 		return ret;
 	while ((ret = dwarfs_file_seek_data(file, from, &from, &why)) == 0 &&
 	       (ret = dwarfs_file_seek_hole(file, from, &to, &why)) == 0) {
-		dw_la.entry_sparse_add_entry(run->entry, (int64_t)from,
-					     (int64_t)(to - from));
+		run->la->entry_sparse_add_entry(run->entry, (int64_t)from,
+						(int64_t)(to - from));
 		from = to;
 	}
 	dwarfs_file_free(file);
 	if (ret != DWARFS_ERR_NOT_FOUND)
 		return dw_error_copy(err, ret, why);
 	/* Nothing but a hole: a piece of data at its end, without bytes. */
-	if (dw_la.entry_sparse_count(run->entry) == 0)
-		dw_la.entry_sparse_add_entry(run->entry, (int64_t)bytes, 0);
+	if (run->la->entry_sparse_count(run->entry) == 0)
+		run->la->entry_sparse_add_entry(run->entry, (int64_t)bytes, 0);
 	return 0;
 }
 
@@ -287,7 +287,7 @@ static bool loses_name_by_holes(const char *path)
 static int set_holes_or_zeros(struct export_run *run, uint64_t hole_bytes,
 			      dwarfs_error **err)
 {
-	if (!loses_name_by_holes(dw_la.entry_pathname(run->entry)))
+	if (!loses_name_by_holes(run->la->entry_pathname(run->entry)))
 		return set_holes(run, err);
 	if (!run->export->allow_huge_holes &&
 	    dwarfs_holes_are_huge(hole_bytes, run->selection.data))
@@ -306,8 +306,8 @@ static int set_file(struct export_run *run, const char *first, const char **redu
 	if (bytes > INT64_MAX)
 		return refuse_entry(run, "a file of this size", err);
 	if (first && run->format->links == LINKS_BY_PATH)
-		dw_la.entry_copy_hardlink(run->entry, first);
-	dw_la.entry_set_size(run->entry, first ? 0 : (int64_t)bytes);
+		run->la->entry_copy_hardlink(run->entry, first);
+	run->la->entry_set_size(run->entry, first ? 0 : (int64_t)bytes);
 	if (first || !run->format->holes ||
 	    dwarfs_stat_allocated_bytes(run->stat) >= bytes)
 		return 0;
@@ -328,8 +328,8 @@ static int set_entry_device(struct export_run *run, dwarfs_error **err)
 			       major, minor);
 	if (most_major > 0 && (major > most_major || minor > most_minor))
 		return refuse_entry(run, "the numbers of this device", err);
-	dw_la.entry_set_rdevmajor(run->entry, major);
-	dw_la.entry_set_rdevminor(run->entry, minor);
+	run->la->entry_set_rdevmajor(run->entry, major);
+	run->la->entry_set_rdevminor(run->entry, minor);
 	return 0;
 }
 
@@ -338,14 +338,14 @@ static int set_by_type(struct export_run *run, const char *first,
 {
 	uint32_t mode = dwarfs_stat_mode(run->stat);
 
-	dw_la.entry_set_size(run->entry, 0);
-	dw_la.entry_set_nlink(run->entry, 1);
+	run->la->entry_set_size(run->entry, 0);
+	run->la->entry_set_nlink(run->entry, 1);
 	if (run->format->no_set_ids && (mode & 07000) != 0)
 		*reduced_out = "without set-id and sticky bits: the format has none";
 	if (S_ISREG(mode))
 		return set_file(run, first, reduced_out, err);
 	if (S_ISLNK(mode))
-		return set_symlink(run, dw_la.entry_pathname(run->entry), err);
+		return set_symlink(run, run->la->entry_pathname(run->entry), err);
 	if (S_ISBLK(mode) || S_ISCHR(mode)) {
 		if (run->format->no_devices)
 			return refuse_entry(run, "the numbers of a device", err);
@@ -359,12 +359,12 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 {
 	int ret;
 
-	dw_la.entry_clear(run->entry);
+	run->la->entry_clear(run->entry);
 	run->has_other_time = false;
-	dw_la.entry_copy_pathname(run->entry, path);
-	dw_la.entry_set_mode(run->entry, dwarfs_stat_mode(run->stat));
-	dw_la.entry_set_ino64(run->entry,
-			      (int64_t)dwarfs_stat_inode(run->stat).number + 1);
+	run->la->entry_copy_pathname(run->entry, path);
+	run->la->entry_set_mode(run->entry, dwarfs_stat_mode(run->stat));
+	run->la->entry_set_ino64(run->entry,
+				 (int64_t)dwarfs_stat_inode(run->stat).number + 1);
 	set_entry_times(run);
 	if ((ret = check_text(run, path, "a name", err)) < 0 ||
 	    (ret = check_special(run, path, err)) < 0 ||
@@ -379,7 +379,7 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 int dw_export_explain(const struct export_run *run, dwarfs_error **err)
 {
 	const struct export_format *format = run->format;
-	uint64_t bytes = (uint64_t)dw_la.entry_size(run->entry);
+	uint64_t bytes = (uint64_t)run->la->entry_size(run->entry);
 
 	if (format->most_bytes == 0 || bytes <= format->most_bytes)
 		return 0;
@@ -401,12 +401,12 @@ bool dw_export_is_about_name(const struct export_run *run)
 		"Can't translate symlink '",
 		"Can't translate hardlink '",
 	};
-	const char *text = dw_la.error_string(run->archive);
-	const char *link = dw_la.entry_hardlink(run->entry);
+	const char *text = run->la->error_string(run->archive);
+	const char *link = run->la->entry_hardlink(run->entry);
 
 	if (!link)
-		link = dw_la.entry_symlink(run->entry);
-	if (!text || (dw_export_is_utf8(dw_la.entry_pathname(run->entry)) &&
+		link = run->la->entry_symlink(run->entry);
+	if (!text || (dw_export_is_utf8(run->la->entry_pathname(run->entry)) &&
 		      (!link || dw_export_is_utf8(link))))
 		return false;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)

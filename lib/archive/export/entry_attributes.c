@@ -53,7 +53,7 @@ static bool is_list(const uint8_t *bytes, size_t size)
 }
 
 /* The permission bits of libarchive are those of Linux. */
-static int add_acl_entries(struct archive_entry *entry, int type, const uint8_t *bytes,
+static int add_acl_entries(struct export_run *run, int type, const uint8_t *bytes,
 			   size_t size, dwarfs_error **err)
 {
 	for (size_t at = ACL_HEAD_BYTES; at < size; at += ACL_LINE_BYTES) {
@@ -62,8 +62,9 @@ static int add_acl_entries(struct archive_entry *entry, int type, const uint8_t 
 			tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
 		int id = has_id ? (int)dw_load32(bytes + at + 4) : -1;
 
-		if (dw_la.entry_acl_add_entry(entry, type, dw_load16(bytes + at + 2), tag,
-					      id, NULL) < ARCHIVE_WARN)
+		if (run->la->entry_acl_add_entry(run->entry, type,
+						 dw_load16(bytes + at + 2), tag, id,
+						 NULL) < ARCHIVE_WARN)
 			return dw_fail_nomem(err);
 	}
 	return 0;
@@ -85,12 +86,12 @@ static int add_xattr(struct export_run *run, const char *name, const void *value
 	int type = type_of(name);
 
 	if (type != 0 && run->format->acls && is_list(value, size))
-		return add_acl_entries(run->entry, type, value, size, err);
+		return add_acl_entries(run, type, value, size, err);
 	if (!run->format->xattrs) {
 		*reduced_out = "without its extended attributes: the format has none";
 		return 0;
 	}
-	dw_la.entry_xattr_add_entry(run->entry, name, value, size);
+	run->la->entry_xattr_add_entry(run->entry, name, value, size);
 	return 0;
 }
 

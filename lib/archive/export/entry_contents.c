@@ -96,8 +96,8 @@ int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
 		if (run->is_relayed)
 			taken = dw_export_relay_data(run, at, part);
 		else
-			taken = dw_la.write_data(run->archive, at ? at : run->zeros,
-						 part);
+			taken = run->la->write_data(run->archive, at ? at : run->zeros,
+						    part);
 		dw_locale_pause(&run->locale);
 		if (taken < 0)
 			return dw_export_fail(run, err);

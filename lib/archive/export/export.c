@@ -24,7 +24,7 @@ int dwarfs_archive_export_new(const dwarfs_image *image,
 
 	if (!export)
 		return dw_fail_nomem(err);
-	if ((ret = dw_la_load(err)) < 0)
+	if ((ret = dw_libarchive_new(&export->la, err)) < 0)
 		return ret;
 	export->order = DWARFS_WALK_DATA;
 	if ((ret = dw_patterns_new(&export->patterns, err)) < 0)
@@ -41,6 +41,7 @@ void dwarfs_archive_export_free(dwarfs_archive_export *export)
 
 	dwarfs_image_free(export->image);
 	dw_patterns_free(export->patterns);
+	dw_libarchive_free(export->la);
 	dw_free(export->filters);
 	dw_free(export->options);
 	dw_free(export);

@@ -84,24 +84,26 @@ bool dw_export_filters_exist(const char *filters, const char **bad_out,
 			     size_t *length_out);
 
 /* Format, filters and options of a new archive; odd_xattrs: see struct selection. */
-int dw_export_format_apply(struct archive *archive, const struct export_format *format,
-			   const char *filters, const char *options, bool odd_xattrs,
-			   dwarfs_error **err);
+int dw_export_format_apply(const struct libarchive *la, struct archive *archive,
+			   const struct export_format *format, const char *filters,
+			   const char *options, bool odd_xattrs, dwarfs_error **err);
 
 /* The filters alone. */
-int dw_export_filters_apply(struct archive *archive, const char *filters,
-			    dwarfs_error **err);
+int dw_export_filters_apply(const struct libarchive *la, struct archive *archive,
+			    const char *filters, dwarfs_error **err);
 
 /* How many units of UTF-16 of a name the Joliet tree of an archive with these options
  * has; 0 when there is none. */
 uint32_t dw_export_joliet_units(const char *options);
 
 /* The last failure of libarchive, as an error. */
-int dw_export_fail_text(struct archive *archive, dwarfs_error **err);
+int dw_export_fail_text(const struct libarchive *la, struct archive *archive,
+			dwarfs_error **err);
 
 /* -- the handle ---------------------------------------------------------------------- */
 
 struct dwarfs_archive_export {
+	const struct libarchive *la; /* owned */
 	dwarfs_image *image;
 	const struct export_format *format; /* NULL: by the name of the output */
 	char *filters, *options;	    /* may be NULL */
@@ -156,6 +158,7 @@ struct export_run {
 	const dwarfs_image *image;
 	const struct export_format *format;
 	dwarfs_sink *output;
+	const struct libarchive *la;
 	struct archive *archive;
 	struct archive_entry *entry;
 	struct text_locale locale;
@@ -244,7 +247,7 @@ struct export_time dw_export_time(struct export_run *run, int which);
 
 /* entry_time.c: whether libarchive takes the sign of a decimal time for that of its whole
  * seconds only. */
-bool dw_archive_misreads_signs(void);
+bool dw_archive_misreads_signs(const struct libarchive *la);
 
 /* Report altered attributes of the entry that was written; lost_xattrs: why it has no
  * extended attributes, or NULL. */
@@ -291,7 +294,7 @@ int dw_export_relay_open(struct export_run *run, const char *filters, dwarfs_err
 int dw_export_relay_begin(struct export_run *run, dwarfs_error **err);
 int dw_export_relay_data(struct export_run *run, const void *data, size_t bytes);
 int dw_export_relay_close(struct export_run *run, dwarfs_error **err);
-void dw_export_relay_free(struct relay *relay, bool is_complete);
+void dw_export_relay_free(struct export_run *run, bool is_complete);
 
 /* run.c: write the output of the last filter; an archive_write_callback. */
 ssize_t dw_export_take(struct archive *archive, void *user, const void *data,

@@ -283,10 +283,11 @@ uint32_t dw_export_joliet_units(const char *options)
 	return units;
 }
 
-int dw_export_fail_text(struct archive *archive, dwarfs_error **err)
+int dw_export_fail_text(const struct libarchive *la, struct archive *archive,
+			dwarfs_error **err)
 {
-	const char *text = dw_la.error_string(archive);
-	int errnum = dw_la.error_code(archive), code = DWARFS_ERR_UNSUPPORTED;
+	const char *text = la->error_string(archive);
+	int errnum = la->error_code(archive), code = DWARFS_ERR_UNSUPPORTED;
 
 	if (errnum == ENOMEM)
 		return dw_fail_nomem(err);
@@ -301,8 +302,8 @@ int dw_export_fail_text(struct archive *archive, dwarfs_error **err)
 	return dw_fail(err, code, "%s", text ? text : "libarchive says no");
 }
 
-int dw_export_filters_apply(struct archive *archive, const char *filters,
-			    dwarfs_error **err)
+int dw_export_filters_apply(const struct libarchive *la, struct archive *archive,
+			    const char *filters, dwarfs_error **err)
 {
 	while (filters && *filters) {
 		size_t length = strcspn(filters, ",");
@@ -314,8 +315,8 @@ int dw_export_filters_apply(struct archive *archive, const char *filters,
 		name[length] = '\0';
 		/* A warning says that a program does it. */
 		if (strcmp(name, "none") != 0 &&
-		    dw_la.write_add_filter_by_name(archive, name) < ARCHIVE_WARN)
-			return dw_explain(err, dw_export_fail_text(archive, err),
+		    la->write_add_filter_by_name(archive, name) < ARCHIVE_WARN)
+			return dw_explain(err, dw_export_fail_text(la, archive, err),
 					  "filter '%s'", name);
 		filters += length + (filters[length] == ',');
 	}
@@ -323,39 +324,40 @@ int dw_export_filters_apply(struct archive *archive, const char *filters,
 }
 
 /* Options with which a format loses less than by default. */
-static int apply_defaults(struct archive *archive, const struct export_format *format,
-			  bool odd_xattrs, dwarfs_error **err)
+static int apply_defaults(const struct libarchive *la, struct archive *archive,
+			  const struct export_format *format, bool odd_xattrs,
+			  dwarfs_error **err)
 {
 	const char *xattrs = odd_xattrs ? "ALL" : "SCHILY";
 
 	if (format->options &&
-	    dw_la.write_set_options(archive, format->options) != ARCHIVE_OK)
-		return dw_export_fail_text(archive, err);
+	    la->write_set_options(archive, format->options) != ARCHIVE_OK)
+		return dw_export_fail_text(la, archive, err);
 	/* Once is enough, in the way that most programs read, as long as that holds all
 	 * names. An old libarchive writes both. */
-	if (format->acls && dw_la.write_set_format_option(archive, NULL, "xattrheader",
-							  xattrs) == ARCHIVE_FATAL)
-		return dw_export_fail_text(archive, err);
+	if (format->acls && la->write_set_format_option(archive, NULL, "xattrheader",
+							xattrs) == ARCHIVE_FATAL)
+		return dw_export_fail_text(la, archive, err);
 	return 0;
 }
 
-int dw_export_format_apply(struct archive *archive, const struct export_format *format,
-			   const char *filters, const char *options, bool odd_xattrs,
-			   dwarfs_error **err)
+int dw_export_format_apply(const struct libarchive *la, struct archive *archive,
+			   const struct export_format *format, const char *filters,
+			   const char *options, bool odd_xattrs, dwarfs_error **err)
 {
 	size_t length = dw_export_format_name_bytes(format);
 	char name[32] = "";
 	int ret;
 
 	memcpy(name, format->help, length < sizeof(name) ? length : sizeof(name) - 1);
-	if (dw_la.write_set_format_by_name(archive, name) != ARCHIVE_OK)
-		return dw_explain(err, dw_export_fail_text(archive, err), "format '%s'",
-				  name);
-	if ((ret = dw_export_filters_apply(archive, filters, err)) < 0 ||
-	    (ret = apply_defaults(archive, format, odd_xattrs, err)) < 0)
+	if (la->write_set_format_by_name(archive, name) != ARCHIVE_OK)
+		return dw_explain(err, dw_export_fail_text(la, archive, err),
+				  "format '%s'", name);
+	if ((ret = dw_export_filters_apply(la, archive, filters, err)) < 0 ||
+	    (ret = apply_defaults(la, archive, format, odd_xattrs, err)) < 0)
 		return ret;
-	if (options && dw_la.write_set_options(archive, options) != ARCHIVE_OK) {
-		ret = dw_export_fail_text(archive, err);
+	if (options && la->write_set_options(archive, options) != ARCHIVE_OK) {
+		ret = dw_export_fail_text(la, archive, err);
 		if (ret != DWARFS_ERR_NOMEM)
 			ret = dw_error_as(err, DWARFS_ERR_INVALID);
 		return dw_explain(err, ret ? ret : DWARFS_ERR_INVALID, "options '%s'",

@@ -27,11 +27,12 @@ static ssize_t hand_on(struct export_run *run, const void *data, size_t bytes)
 	const uint8_t *at = data;
 
 	for (size_t left = bytes; left > 0;) {
-		la_ssize_t taken = dw_la.write_data(run->relay->outer, at, left);
+		la_ssize_t taken = run->la->write_data(run->relay->outer, at, left);
 
 		if (taken <= 0) {
 			if (!run->failed)
-				dw_export_fail_text(run->relay->outer, &run->failed);
+				dw_export_fail_text(run->la, run->relay->outer,
+						    &run->failed);
 			return -1;
 		}
 		at += taken;
@@ -53,13 +54,15 @@ static la_ssize_t take_inner(struct archive *archive, void *user, const void *da
 	relay->direct -= skip;
 	if (hand_on(run, (const char *)data + skip, bytes - skip) >= 0)
 		return (la_ssize_t)bytes;
-	dw_la.set_error(archive, EIO, "the output takes no more");
+	run->la->set_error(archive, EIO, "the output takes no more");
 	return -1;
 }
 
 /* Options one by one, since each is known by one of the two archives only. */
-static int set_options(struct archive *archive, const char *options, dwarfs_error **err)
+static int set_options(struct export_run *run, struct archive *archive,
+		       dwarfs_error **err)
 {
+	const char *options = run->export->options;
 	auto_free char *copy = NULL;
 	char *next, *option;
 
@@ -69,22 +72,24 @@ static int set_options(struct archive *archive, const char *options, dwarfs_erro
 	if (!copy)
 		return dw_fail_nomem(err);
 	while ((option = strsep(&next, ",")))
-		if (*option && dw_la.write_set_options(archive, option) == ARCHIVE_FATAL)
-			return dw_export_fail_text(archive, err);
+		if (*option &&
+		    run->la->write_set_options(archive, option) == ARCHIVE_FATAL)
+			return dw_export_fail_text(run->la, archive, err);
 	return 0;
 }
 
 /* Whether an archive as it would be without the relay can be made. */
 static int try_settings(struct export_run *run, const char *filters, dwarfs_error **err)
 {
-	struct archive *archive = dw_la.write_new();
+	struct archive *archive = run->la->write_new();
 	int ret;
 
 	if (!archive)
 		return dw_fail_nomem(err);
-	ret = dw_export_format_apply(archive, run->format, filters, run->export->options,
-				     run->selection.has_odd_xattrs, err);
-	dw_la.write_free(archive);
+	ret = dw_export_format_apply(run->la, archive, run->format, filters,
+				     run->export->options, run->selection.has_odd_xattrs,
+				     err);
+	run->la->write_free(archive);
 	return ret;
 }
 
@@ -92,18 +97,18 @@ static int open_inner(struct export_run *run, dwarfs_error **err)
 {
 	int ret;
 
-	run->archive = dw_la.write_new();
-	run->entry = run->archive ? dw_la.entry_new2(run->archive) : NULL;
+	run->archive = run->la->write_new();
+	run->entry = run->archive ? run->la->entry_new2(run->archive) : NULL;
 	if (!run->entry)
 		return dw_fail_nomem(err);
-	if ((ret = dw_export_format_apply(run->archive, run->format, NULL, NULL,
+	if ((ret = dw_export_format_apply(run->la, run->archive, run->format, NULL, NULL,
 					  run->selection.has_odd_xattrs, err)) < 0 ||
-	    (ret = set_options(run->archive, run->export->options, err)) < 0)
+	    (ret = set_options(run, run->archive, err)) < 0)
 		return ret;
 	/* Nothing is buffered, so that the output stays in order. */
-	dw_la.write_set_bytes_per_block(run->archive, 0);
-	dw_la.write_set_bytes_in_last_block(run->archive, 1);
-	if (dw_la.write_open2(run->archive, run, NULL, take_inner, NULL, NULL) <
+	run->la->write_set_bytes_per_block(run->archive, 0);
+	run->la->write_set_bytes_in_last_block(run->archive, 1);
+	if (run->la->write_open2(run->archive, run, NULL, take_inner, NULL, NULL) <
 	    ARCHIVE_WARN)
 		return dw_export_fail(run, err);
 	return 0;
@@ -111,30 +116,30 @@ static int open_inner(struct export_run *run, dwarfs_error **err)
 
 static int open_outer(struct export_run *run, const char *filters, dwarfs_error **err)
 {
-	struct archive *outer = run->relay->outer = dw_la.write_new();
+	struct archive *outer = run->relay->outer = run->la->write_new();
 	struct archive_entry *entry;
 	int ret;
 
 	if (!outer)
 		return dw_fail_nomem(err);
-	if ((ret = dw_export_filters_apply(outer, filters, err)) < 0)
+	if ((ret = dw_export_filters_apply(run->la, outer, filters, err)) < 0)
 		return ret;
-	if (dw_la.write_set_format_raw(outer) != ARCHIVE_OK)
-		return dw_export_fail_text(outer, err);
-	if ((ret = set_options(outer, run->export->options, err)) < 0)
+	if (run->la->write_set_format_raw(outer) != ARCHIVE_OK)
+		return dw_export_fail_text(run->la, outer, err);
+	if ((ret = set_options(run, outer, err)) < 0)
 		return ret;
-	dw_la.write_set_bytes_per_block(outer, EXPORT_OUTPUT_BYTES);
-	dw_la.write_set_bytes_in_last_block(outer, 1);
-	if (dw_la.write_open2(outer, run, NULL, dw_export_take, NULL, NULL) <
+	run->la->write_set_bytes_per_block(outer, EXPORT_OUTPUT_BYTES);
+	run->la->write_set_bytes_in_last_block(outer, 1);
+	if (run->la->write_open2(outer, run, NULL, dw_export_take, NULL, NULL) <
 	    ARCHIVE_WARN)
-		return dw_export_fail_text(outer, err);
-	entry = dw_la.entry_new();
+		return dw_export_fail_text(run->la, outer, err);
+	entry = run->la->entry_new();
 	if (!entry)
 		return dw_fail_nomem(err);
-	dw_la.entry_set_mode(entry, S_IFREG | 0644);
-	ret = dw_la.write_header(outer, entry);
-	dw_la.entry_free(entry);
-	return ret < ARCHIVE_WARN ? dw_export_fail_text(outer, err) : 0;
+	run->la->entry_set_mode(entry, S_IFREG | 0644);
+	ret = run->la->write_header(outer, entry);
+	run->la->entry_free(entry);
+	return ret < ARCHIVE_WARN ? dw_export_fail_text(run->la, outer, err) : 0;
 }
 
 int dw_export_relay_open(struct export_run *run, const char *filters, dwarfs_error **err)
@@ -156,7 +161,7 @@ int dw_export_relay_begin(struct export_run *run, dwarfs_error **err)
 	la_ssize_t taken;
 
 	dw_locale_resume(&run->locale);
-	taken = dw_la.write_data(run->archive, "", 0);
+	taken = run->la->write_data(run->archive, "", 0);
 	dw_locale_pause(&run->locale);
 	run->is_relayed = true;
 	return taken < 0 ? dw_export_fail(run, err) : 0;
@@ -173,20 +178,23 @@ int dw_export_relay_close(struct export_run *run, dwarfs_error **err)
 	int ret;
 
 	dw_locale_resume(&run->locale);
-	ret = dw_la.write_close(run->relay->outer);
+	ret = run->la->write_close(run->relay->outer);
 	dw_locale_pause(&run->locale);
 	if (run->failed)
 		return dw_export_fail(run, err);
-	return ret < ARCHIVE_WARN ? dw_export_fail_text(run->relay->outer, err) : 0;
+	return ret < ARCHIVE_WARN ? dw_export_fail_text(run->la, run->relay->outer, err)
+				  : 0;
 }
 
 /* Only in closing it lets go of its buffers; run->failed keeps the output as it is. */
-void dw_export_relay_free(struct relay *relay, bool is_complete)
+void dw_export_relay_free(struct export_run *run, bool is_complete)
 {
+	struct relay *relay = dw_steal(run->relay);
+
 	if (!relay)
 		return;
 	if (relay->outer && !is_complete)
-		dw_la.write_close(relay->outer);
-	dw_la.write_free(relay->outer);
+		run->la->write_close(relay->outer);
+	run->la->write_free(relay->outer);
 	dw_free(relay);
 }

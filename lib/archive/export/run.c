@@ -27,7 +27,7 @@ int dw_export_fail(struct export_run *run, dwarfs_error **err)
 	run->is_broken = true;
 	if (run->failed)
 		return dw_error_copy(err, dwarfs_error_code(run->failed), run->failed);
-	return dw_export_fail_text(run->archive, err);
+	return dw_export_fail_text(run->la, run->archive, err);
 }
 
 static void report_entry(const struct export_run *run, int what, const char *path,
@@ -81,7 +81,7 @@ static int write_header(struct export_run *run, dwarfs_error **why, dwarfs_error
 	int ret, code;
 
 	dw_locale_resume(&run->locale);
-	ret = dw_la.write_header(run->archive, run->entry);
+	ret = run->la->write_header(run->archive, run->entry);
 	dw_locale_pause(&run->locale);
 	if (ret == ARCHIVE_OK)
 		return 0;
@@ -92,7 +92,7 @@ static int write_header(struct export_run *run, dwarfs_error **why, dwarfs_error
 		return 0;
 	code = dw_export_explain(run, why);
 	if (code == 0)
-		code = dw_export_fail_text(run->archive, why);
+		code = dw_export_fail_text(run->la, run->archive, why);
 	if (dw_is_fatal(code))
 		return dw_fail_nomem(err);
 	return ret == ARCHIVE_WARN && !run->format->warns_only ? 0 : -code;
@@ -103,7 +103,7 @@ static int finish_entry(struct export_run *run, dwarfs_error **err)
 	int ret;
 
 	dw_locale_resume(&run->locale);
-	ret = dw_la.write_finish_entry(run->archive);
+	ret = run->la->write_finish_entry(run->archive);
 	dw_locale_pause(&run->locale);
 	return ret < ARCHIVE_WARN ? dw_export_fail(run, err) : 0;
 }
@@ -237,7 +237,7 @@ ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
 	dw_locale_resume(&run->locale);
 	if (ret == 0)
 		return (ssize_t)bytes;
-	dw_la.set_error(archive, EIO, "the output takes no more");
+	run->la->set_error(archive, EIO, "the output takes no more");
 	return -1;
 }
 
@@ -249,19 +249,19 @@ static int open_archive(struct export_run *run, const char *filters, dwarfs_erro
 		return ret;
 	if (run->format->holes && run->selection.holes > EXPORT_MOST_HOLES)
 		return dw_export_relay_open(run, filters, err);
-	run->archive = dw_la.write_new();
-	run->entry = run->archive ? dw_la.entry_new2(run->archive) : NULL;
+	run->archive = run->la->write_new();
+	run->entry = run->archive ? run->la->entry_new2(run->archive) : NULL;
 	if (!run->entry)
 		return dw_fail_nomem(err);
-	if ((ret = dw_export_format_apply(run->archive, run->format, filters,
+	if ((ret = dw_export_format_apply(run->la, run->archive, run->format, filters,
 					  run->export->options,
 					  run->selection.has_odd_xattrs, err)) < 0)
 		return ret;
 	/* Of one that is put together at the end, this is not freed in every case. */
-	dw_la.write_set_bytes_per_block(run->archive,
-					run->format->late ? 0 : EXPORT_OUTPUT_BYTES);
-	dw_la.write_set_bytes_in_last_block(run->archive, 1);
-	if (dw_la.write_open2(run->archive, run, NULL, dw_export_take, NULL, NULL) <
+	run->la->write_set_bytes_per_block(run->archive,
+					   run->format->late ? 0 : EXPORT_OUTPUT_BYTES);
+	run->la->write_set_bytes_in_last_block(run->archive, 1);
+	if (run->la->write_open2(run->archive, run, NULL, dw_export_take, NULL, NULL) <
 	    ARCHIVE_WARN)
 		return dw_export_fail(run, err);
 	return 0;
@@ -272,7 +272,7 @@ static int close_archive(struct export_run *run, dwarfs_error **err)
 	int ret;
 
 	dw_locale_resume(&run->locale);
-	ret = dw_la.write_close(run->archive);
+	ret = run->la->write_close(run->archive);
 	dw_locale_pause(&run->locale);
 	if (ret < ARCHIVE_WARN || run->failed)
 		return dw_export_fail(run, err);
@@ -321,9 +321,9 @@ static void discard_archive(struct export_run *run)
 	if (!run->failed)
 		dw_fail(&run->failed, DWARFS_ERR_CANCELLED, "the archive is abandoned");
 	if ((run->is_broken || run->is_in_file) && run->format->late)
-		dw_la.write_fail(run->archive);
+		run->la->write_fail(run->archive);
 	else
-		dw_la.write_close(run->archive);
+		run->la->write_close(run->archive);
 }
 
 static void close_run(struct export_run *run, bool is_complete)
@@ -332,9 +332,9 @@ static void close_run(struct export_run *run, bool is_complete)
 
 	if (run->archive && !is_complete)
 		discard_archive(run);
-	dw_la.entry_free(run->entry);
-	dw_la.write_free(run->archive);
-	dw_export_relay_free(run->relay, is_complete);
+	run->la->entry_free(run->entry);
+	run->la->write_free(run->archive);
+	dw_export_relay_free(run, is_complete);
 	dw_locale_leave(&run->locale);
 	for (size_t i = 0; run->first_paths && i < inodes; i++)
 		dw_free(run->first_paths[i]);
@@ -396,6 +396,7 @@ int dw_export_run(struct dwarfs_archive_export *export, dwarfs_sink *output,
 {
 	struct export_run run = {
 		.export = export,
+		.la = export->la,
 		.image = export->image,
 		.format = format,
 		.output = output,

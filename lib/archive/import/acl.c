@@ -47,14 +47,14 @@ static void free_acl(struct acl *acl)
 
 /* -- owners by name -------------------------------------------------------------- */
 
-static bool find_user(struct archive_entry *entry, const char *name, uint32_t *id_out)
+static bool find_user(const struct import_job *job, const char *name, uint32_t *id_out)
 {
-	const char *owner = dw_la.entry_uname(entry);
+	const char *owner = job->la->entry_uname(job->entry);
 	struct passwd found, *result = NULL;
 	char room[NAME_ROOM];
 
 	if (owner && strcmp(owner, name) == 0) {
-		*id_out = (uint32_t)dw_la.entry_uid(entry);
+		*id_out = (uint32_t)job->la->entry_uid(job->entry);
 		return true;
 	}
 	if (getpwnam_r(name, &found, room, sizeof(room), &result) != 0 || !result)
@@ -63,14 +63,14 @@ static bool find_user(struct archive_entry *entry, const char *name, uint32_t *i
 	return true;
 }
 
-static bool find_group(struct archive_entry *entry, const char *name, uint32_t *id_out)
+static bool find_group(const struct import_job *job, const char *name, uint32_t *id_out)
 {
-	const char *group = dw_la.entry_gname(entry);
+	const char *group = job->la->entry_gname(job->entry);
 	struct group found, *result = NULL;
 	char room[NAME_ROOM];
 
 	if (group && strcmp(group, name) == 0) {
-		*id_out = (uint32_t)dw_la.entry_gid(entry);
+		*id_out = (uint32_t)job->la->entry_gid(job->entry);
 		return true;
 	}
 	if (getgrnam_r(name, &found, room, sizeof(room), &result) != 0 || !result)
@@ -111,9 +111,9 @@ static bool identify(struct import_job *job, struct acl_entry *made, int id,
 	made->id = (uint32_t)id;
 	if (id != -1)
 		return true;
-	if (name && made->tag == TAG_USER && find_user(job->entry, name, &made->id))
+	if (name && made->tag == TAG_USER && find_user(job, name, &made->id))
 		return true;
-	if (name && made->tag == TAG_GROUP && find_group(job->entry, name, &made->id))
+	if (name && made->tag == TAG_GROUP && find_group(job, name, &made->id))
 		return true;
 	dw_import_warn(job, "an access control list has an unknown %s '%s'",
 		       made->tag == TAG_USER ? "user" : "group", name ? name : "");
@@ -139,10 +139,10 @@ static int read_acl(struct import_job *job, int type, struct acl *acl, dwarfs_er
 	int kind, permissions, tag, id, ret;
 	const char *name;
 
-	if (dw_la.entry_acl_reset(job->entry, type) == 0)
+	if (job->la->entry_acl_reset(job->entry, type) == 0)
 		return 0;
-	while (dw_la.entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
-				    &name) == ARCHIVE_OK) {
+	while (job->la->entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
+				       &name) == ARCHIVE_OK) {
 		struct acl_entry made = { posix_tag(tag), permissions & 7, ACL_NOBODY };
 
 		if (made.tag == 0 || !identify(job, &made, id, name))
@@ -242,7 +242,7 @@ static int take_acl(struct import_job *job, int type, const char *name, dwarfs_i
 
 int dw_import_acls(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
-	const int types = dw_la.entry_acl_types(job->entry);
+	const int types = job->la->entry_acl_types(job->entry);
 	int ret = 0;
 
 	if (types & ARCHIVE_ENTRY_ACL_TYPE_NFS4) {
@@ -261,16 +261,16 @@ int dw_import_acls(struct import_job *job, dwarfs_item *item, dwarfs_error **err
 uint32_t dw_import_mode(struct import_job *job)
 {
 	const int type = ARCHIVE_ENTRY_ACL_TYPE_ACCESS;
-	const uint32_t mode = dw_la.entry_perm(job->entry) & 07777;
+	const uint32_t mode = job->la->entry_perm(job->entry) & 07777;
 	int kind, permissions, tag, id, mask = -1, any = 0;
 	const char *name;
 
 	/* The group bits of libarchive are those of the group, those of a file system the
 	 * mask. */
-	if (dw_la.entry_acl_reset(job->entry, type) == 0)
+	if (job->la->entry_acl_reset(job->entry, type) == 0)
 		return mode;
-	while (dw_la.entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
-				    &name) == ARCHIVE_OK) {
+	while (job->la->entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
+				       &name) == ARCHIVE_OK) {
 		if (tag == ARCHIVE_ENTRY_ACL_MASK)
 			mask = permissions & 7;
 		else if (posix_tag(tag) & (TAG_USER | TAG_GROUP | TAG_OWNING_GROUP))

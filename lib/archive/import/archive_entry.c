@@ -21,13 +21,13 @@ static int fail_contents(struct import_job *job, int got, dwarfs_error **err)
 
 	if (ret < 0 || got == ARCHIVE_FATAL)
 		job->is_broken = true;
-	return ret < 0 ? ret : dw_archive_fail(job->archive, err);
+	return ret < 0 ? ret : dw_archive_fail(job->la, job->archive, err);
 }
 
-uint64_t dw_import_end_offset(struct archive *archive, la_int64_t offset)
+uint64_t dw_import_end_offset(const struct import_job *job, la_int64_t offset)
 {
-	bool is_xar =
-		(dw_la.format(archive) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_XAR;
+	bool is_xar = (job->la->format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) ==
+		      ARCHIVE_FORMAT_XAR;
 
 	return is_xar ? 0 : (uint64_t)offset;
 }
@@ -51,7 +51,7 @@ static int read_piece(const void **data_out, size_t *bytes_out, uint64_t *offset
 	const void *data = NULL;
 	la_int64_t offset = 0;
 	size_t bytes = 0;
-	const int got = dw_la.read_data_block(job->archive, &data, &bytes, &offset);
+	const int got = job->la->read_data_block(job->archive, &data, &bytes, &offset);
 
 	if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
 		return fail_contents(job, got, err);
@@ -59,8 +59,7 @@ static int read_piece(const void **data_out, size_t *bytes_out, uint64_t *offset
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "has contents at an invalid offset");
 	if (got == ARCHIVE_EOF)
-		return check_contents_end(job, dw_import_end_offset(job->archive, offset),
-					  err);
+		return check_contents_end(job, dw_import_end_offset(job, offset), err);
 	job->end = (uint64_t)offset + bytes;
 	*data_out = data;
 	*bytes_out = bytes;
@@ -72,14 +71,14 @@ int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_err
 {
 	job->end = 0;
 	job->size = UINT64_MAX;
-	if (dw_la.entry_size_is_set(job->entry)) {
-		const la_int64_t size = dw_la.entry_size(job->entry);
+	if (job->la->entry_size_is_set(job->entry)) {
+		const la_int64_t size = job->la->entry_size(job->entry);
 
 		if (size < 0)
 			return dw_fail(err, DWARFS_ERR_CORRUPT, "has a negative size");
 		job->size = (uint64_t)size;
 	}
-	if (dw_la.entry_is_data_encrypted(job->entry))
+	if (job->la->entry_is_data_encrypted(job->entry))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "is encrypted");
 	return dwarfs_item_set_reader(item, job->size, read_piece, job, err);
 }
@@ -133,8 +132,9 @@ static int obey_whiteout(struct import_job *job, dwarfs_error **err)
 /* A file with several names whose contents follow with a later one. */
 static bool has_late_contents(const struct import_job *job)
 {
-	return job->is_cpio && dw_la.entry_filetype(job->entry) == AE_IFREG &&
-	       dw_la.entry_nlink(job->entry) > 1 && dw_la.entry_size(job->entry) == 0;
+	return job->is_cpio && job->la->entry_filetype(job->entry) == AE_IFREG &&
+	       job->la->entry_nlink(job->entry) > 1 &&
+	       job->la->entry_size(job->entry) == 0;
 }
 
 static int add_entry_item(struct import_job *job, dwarfs_error **err)
@@ -144,9 +144,9 @@ static int add_entry_item(struct import_job *job, dwarfs_error **err)
 
 	if ((ret = dw_import_item(job, &item, err)) < 0)
 		return ret;
-	if (dw_la.entry_filetype(job->entry) == AE_IFREG)
+	if (job->la->entry_filetype(job->entry) == AE_IFREG)
 		ret = dw_import_set_contents(job, item, err);
-	if (ret == 0 && dw_la.entry_filetype(job->entry) == AE_IFDIR)
+	if (ret == 0 && job->la->entry_filetype(job->entry) == AE_IFDIR)
 		ret = dwarfs_builder_add_item(job->import->builder,
 					      (const char *)job->path.data,
 					      job->path.size, item, err);
@@ -174,11 +174,11 @@ static int take_named(struct import_job *job, const char *target, dwarfs_error *
  * are still read. */
 static int take_archive_entry(struct import_job *job, bool named, dwarfs_error **err)
 {
-	const char *target = dw_la.entry_hardlink(job->entry);
+	const char *target = job->la->entry_hardlink(job->entry);
 	struct late_file *late;
 
 	/* In some cpio archives all directories have the same inode number. */
-	if (dw_la.entry_filetype(job->entry) == AE_IFDIR)
+	if (job->la->entry_filetype(job->entry) == AE_IFDIR)
 		target = NULL;
 	if (target && (late = dw_import_find_late(job, target)))
 		return dw_import_link_late(job, late, named, err);
@@ -197,7 +197,7 @@ int dw_import_entry(struct import_job *job, dwarfs_error **err)
 	dwarfs_error *why = NULL;
 	int named, ret;
 
-	job->shown = dw_la.entry_pathname(job->entry);
+	job->shown = job->la->entry_pathname(job->entry);
 	if (!job->shown) {
 		ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
 			      "number %" PRIu64 " has no name that can be read",

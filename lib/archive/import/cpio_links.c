@@ -157,7 +157,7 @@ int dw_import_link_late(struct import_job *job, struct late_file *late, bool is_
 	dwarfs_error *why = NULL;
 	int ret = is_named ? add_name(job, late, err) : 0;
 
-	if (ret < 0 || dw_la.entry_size(job->entry) == 0)
+	if (ret < 0 || job->la->entry_size(job->entry) == 0)
 		return ret;
 	if ((ret = dw_import_set_contents(job, late->item, &why)) == 0)
 		ret = add_late(job, late, err);
@@ -193,8 +193,8 @@ static int add_as_file(struct import_job *job, dwarfs_error **err)
 int dw_import_link(struct import_job *job, const char *target, dwarfs_error **err)
 {
 	auto_buffer struct buffer to = { 0 };
-	const bool has_contents = dw_la.entry_filetype(job->entry) == AE_IFREG &&
-				  dw_la.entry_size(job->entry) > 0;
+	const bool has_contents = job->la->entry_filetype(job->entry) == AE_IFREG &&
+				  job->la->entry_size(job->entry) > 0;
 	int ret = dw_import_path(job->import, target, &to, err);
 	bool is_left_out;
 

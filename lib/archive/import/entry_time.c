@@ -37,21 +37,21 @@ static void fill_header(char block[BLOCK_BYTES], char type, size_t bytes)
 	snprintf(block + 148, 8, "%06o", sum);
 }
 
-bool dw_archive_misreads_signs(void)
+bool dw_archive_misreads_signs(const struct libarchive *la)
 {
 	char blocks[5 * BLOCK_BYTES] = { 0 }; /* two headers, a record, and the end */
-	struct archive *archive = dw_la.read_new();
+	struct archive *archive = la->read_new();
 	struct archive_entry *entry;
 	bool misreads = false;
 
 	fill_header(blocks, 'x', strlen(record));
 	memcpy(blocks + BLOCK_BYTES, record, strlen(record));
 	fill_header(blocks + 2 * BLOCK_BYTES, '0', 0);
-	if (archive && dw_la.read_support_format_tar(archive) == ARCHIVE_OK &&
-	    dw_la.read_open_memory(archive, blocks, sizeof(blocks)) == ARCHIVE_OK &&
-	    dw_la.read_next_header(archive, &entry) == ARCHIVE_OK)
-		misreads = dw_la.entry_mtime(entry) == -1;
-	dw_la.read_free(archive);
+	if (archive && la->read_support_format_tar(archive) == ARCHIVE_OK &&
+	    la->read_open_memory(archive, blocks, sizeof(blocks)) == ARCHIVE_OK &&
+	    la->read_next_header(archive, &entry) == ARCHIVE_OK)
+		misreads = la->entry_mtime(entry) == -1;
+	la->read_free(archive);
 	return misreads;
 }
 
@@ -59,7 +59,7 @@ struct import_time dw_import_time(struct import_job *job, int64_t seconds,
 				  long nanoseconds)
 {
 	struct import_time time = { seconds, 0 };
-	const int format = dw_la.format(job->archive);
+	const int format = job->la->format(job->archive);
 
 	if (nanoseconds <= 0 || nanoseconds >= NS_PER_SECOND)
 		return time;
@@ -68,7 +68,8 @@ struct import_time dw_import_time(struct import_job *job, int64_t seconds,
 			     format != ARCHIVE_FORMAT_TAR_PAX_RESTRICTED))
 		return time;
 	if (job->signs == SIGNS_UNKNOWN)
-		job->signs = dw_archive_misreads_signs() ? SIGNS_MISREAD : SIGNS_READ;
+		job->signs =
+			dw_archive_misreads_signs(job->la) ? SIGNS_MISREAD : SIGNS_READ;
 	if (job->signs == SIGNS_MISREAD) {
 		time.seconds--;
 		time.nanoseconds = NS_PER_SECOND - time.nanoseconds;

@@ -24,15 +24,15 @@ int dwarfs_archive_import_new(dwarfs_builder *builder, dwarfs_archive_import **i
 	if (!builder || !import_out)
 		return dw_fail_null(err, "builder and import_out");
 
-	dwarfs_archive_import *import;
-	int ret = dw_la_load(err);
+	auto_free dwarfs_archive_import *import = dw_calloc(1, sizeof(*import));
+	int ret;
 
-	if (ret < 0)
-		return ret;
-	if (!(import = dw_calloc(1, sizeof(*import))))
+	if (!import)
 		return dw_fail_nomem(err);
+	if ((ret = dw_libarchive_new(&import->la, err)) < 0)
+		return ret;
 	import->builder = builder;
-	*import_out = import;
+	*import_out = dw_steal(import);
 	return 0;
 }
 
@@ -42,6 +42,7 @@ void dwarfs_archive_import_free(dwarfs_archive_import *import)
 		return;
 	dw_buffer_free(&import->prefix);
 	dw_free(import->spool);
+	dw_libarchive_free(import->la);
 	dw_free(import);
 }
 
@@ -52,7 +53,7 @@ int dwarfs_archive_import_set_format(dwarfs_archive_import *import, const char *
 
 	if (!import || !format)
 		return dw_fail_null(err, "import and format");
-	return dw_archive_format_find(format, &import->format, err);
+	return dw_archive_format_find(import->la, format, &import->format, err);
 }
 
 void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
@@ -182,20 +183,20 @@ static int fail_header(struct import_job *job, dwarfs_error **err)
 {
 	int ret = dw_feed_failure(&job->feed, err);
 
-	return ret < 0 ? ret : dw_archive_fail(job->archive, err);
+	return ret < 0 ? ret : dw_archive_fail(job->la, job->archive, err);
 }
 
 static bool is_of(const struct import_job *job, int format)
 {
-	return (dw_la.format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) == format;
+	return (job->la->format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) == format;
 }
 
 /* Warnings about names mean that they are not UTF-8; they are still complete. */
 static void pass_on_warning(struct import_job *job)
 {
-	const char *said = dw_la.error_string(job->archive);
+	const char *said = job->la->error_string(job->archive);
 
-	job->shown = dw_la.entry_pathname(job->entry);
+	job->shown = job->la->entry_pathname(job->entry);
 	if (said && !strstr(said, "can't be converted") &&
 	    !strstr(said, "cannot be converted"))
 		dw_import_warn(job, "%s", said);
@@ -204,9 +205,9 @@ static void pass_on_warning(struct import_job *job)
 /* The directory at the end of a zip cannot be read through compression. */
 static void warn_of_lost_directory(struct import_job *job)
 {
-	if (!is_of(job, ARCHIVE_FORMAT_ZIP) || dw_la.filter_count(job->archive) <= 1)
+	if (!is_of(job, ARCHIVE_FORMAT_ZIP) || job->la->filter_count(job->archive) <= 1)
 		return;
-	job->shown = dw_la.entry_pathname(job->entry);
+	job->shown = job->la->entry_pathname(job->entry);
 	dw_import_warn(job, "the first of a compressed zip, of which modes and symbolic "
 			    "links cannot be read");
 }
@@ -215,7 +216,8 @@ static int read_entries(struct import_job *job, dwarfs_error **err)
 {
 	int got, ret;
 
-	while ((got = dw_la.read_next_header(job->archive, &job->entry)) != ARCHIVE_EOF) {
+	while ((got = job->la->read_next_header(job->archive, &job->entry)) !=
+	       ARCHIVE_EOF) {
 		if (got != ARCHIVE_OK && got != ARCHIVE_WARN)
 			return fail_header(job, err);
 		if (got == ARCHIVE_WARN)
@@ -234,15 +236,15 @@ static int read_entries(struct import_job *job, dwarfs_error **err)
 /* libarchive takes the end of the bytes for that of a tar, wherever they end. */
 int dw_import_check_end(struct import_job *job, dwarfs_error **err)
 {
-	const uint64_t last = (uint64_t)dw_la.read_header_position(job->archive);
-	const uint64_t end = (uint64_t)dw_la.filter_bytes(job->archive, 0);
+	const uint64_t last = (uint64_t)job->la->read_header_position(job->archive);
+	const uint64_t end = (uint64_t)job->la->filter_bytes(job->archive, 0);
 	int ret;
 
 	if ((ret = dw_feed_verify_rest(&job->feed, err)) < 0)
 		return ret;
 	if (!is_of(job, ARCHIVE_FORMAT_TAR))
 		return 0;
-	if (end > last && (dw_la.filter_count(job->archive) > 1 ||
+	if (end > last && (job->la->filter_count(job->archive) > 1 ||
 			   !dw_feed_ends_abruptly(&job->feed, end)))
 		return 0;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -266,25 +268,27 @@ static int new_archive(struct import_job *job, dwarfs_error **err)
 {
 	int ret;
 
-	dw_la.read_free(job->archive);
+	job->la->read_free(job->archive);
 	job->archive = NULL;
 	if ((ret = dw_archive_reserve(err)) < 0)
 		return ret;
-	if (!(job->archive = dw_la.read_new()))
+	if (!(job->archive = job->la->read_new()))
 		return dw_fail_nomem(err);
-	if ((ret = dw_archive_format_enable(job->archive, job->import->format, err)) < 0)
+	if ((ret = dw_archive_format_enable(job->la, job->archive, job->import->format,
+					    err)) < 0)
 		return ret;
-	if (dw_feed_open(&job->feed, job->archive) != ARCHIVE_OK)
+	if (dw_feed_open(&job->feed, job->la, job->archive) != ARCHIVE_OK)
 		return fail_header(job, err);
 	return 0;
 }
 
 /* The filter of the stored bytes, or ARCHIVE_FILTER_NONE; the last one is the feed. */
-static int first_filter(struct archive *archive)
+static int first_filter(const struct import_job *job)
 {
-	const int count = dw_la.filter_count(archive);
+	const int count = job->la->filter_count(job->archive);
 
-	return count > 1 ? dw_la.filter_code(archive, count - 2) : ARCHIVE_FILTER_NONE;
+	return count > 1 ? job->la->filter_code(job->archive, count - 2)
+			 : ARCHIVE_FILTER_NONE;
 }
 
 /* The locale must be set before the first name is read, and depends on the format. */
@@ -298,10 +302,10 @@ static int find_locale(struct import_job *job, dwarfs_error **err)
 	dw_feed_begin_trial(&job->feed);
 	if ((ret = new_archive(job, err)) < 0)
 		return ret;
-	dw_la.read_next_header(job->archive, &job->entry);
+	job->la->read_next_header(job->archive, &job->entry);
 	is_tar = is_of(job, ARCHIVE_FORMAT_TAR);
-	filter = first_filter(job->archive);
-	dw_la.read_free(dw_steal(job->archive));
+	filter = first_filter(job);
+	job->la->read_free(dw_steal(job->archive));
 	dw_feed_end_trial(&job->feed);
 	if ((ret = dw_feed_verify(&job->feed, filter, err)) < 0)
 		return ret;
@@ -343,7 +347,7 @@ static int read_archive(struct import_job *job, dwarfs_error **err)
 
 static void begin_import(struct import_job *job, dwarfs_archive_import *import)
 {
-	*job = (struct import_job){ .import = import };
+	*job = (struct import_job){ .import = import, .la = import->la };
 	import->is_complete = false;
 	job->feed.progress = &job->progress;
 	job->feed.locale = &job->locale;
@@ -354,7 +358,7 @@ static int end_import(struct import_job *job, int ret)
 {
 	dw_import_free_late(job);
 	dw_free(dw_steal(job->lost));
-	dw_la.read_free(job->archive);
+	job->la->read_free(job->archive);
 	dw_locale_leave(&job->locale);
 	dw_feed_release(&job->feed);
 	dw_buffer_free(&job->path);

@@ -12,6 +12,7 @@
 #include "archive/libarchive.h"
 
 struct dwarfs_archive_import {
+	const struct libarchive *la; /* owned */
 	dwarfs_builder *builder;
 	const struct archive_format *format; /* NULL: auto */
 	uint32_t strip;
@@ -47,6 +48,7 @@ struct lost_path {
 /* One archive while it is read. */
 struct import_job {
 	dwarfs_archive_import *import;
+	const struct libarchive *la;
 	struct archive *archive;
 	struct archive_entry *entry;
 	struct feed feed;
@@ -109,7 +111,7 @@ int dw_import_entry(struct import_job *job, dwarfs_error **err);
 
 /* Where contents end, by the offset that archive_read_data_block() gives with ARCHIVE_EOF: that of
  * a hole at the end. The reader of xar gives the bytes of all entries so far; then 0. */
-uint64_t dw_import_end_offset(struct archive *archive, la_int64_t offset);
+uint64_t dw_import_end_offset(const struct import_job *job, la_int64_t offset);
 
 /* Have the contents of the entry taken for those of an item. */
 int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_error **err);
@@ -117,8 +119,8 @@ int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_err
 /* -- item_attributes.c --------------------------------------------------------- */
 
 /* The numbers of the device that an entry is. */
-void dw_import_device(struct archive *archive, struct archive_entry *entry,
-		      uint64_t *major_out, uint64_t *minor_out);
+void dw_import_device(const struct import_job *job, uint64_t *major_out,
+		      uint64_t *minor_out);
 
 /* An item with the type and all attributes of the entry, but without contents. */
 int dw_import_item(struct import_job *job, dwarfs_item **item_out, dwarfs_error **err);
@@ -203,7 +205,7 @@ struct import_xattr {
 
 /* All that an entry has, each name once, the last one of it; the list is the caller's.
  * Those without a name are only counted. */
-int dw_import_xattrs(struct archive_entry *entry, struct import_xattr **list_out,
+int dw_import_xattrs(const struct import_job *job, struct import_xattr **list_out,
 		     size_t *count_out, size_t *nameless_out, dwarfs_error **err);
 
 #endif

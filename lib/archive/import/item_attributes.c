@@ -13,7 +13,8 @@
 
 static int set_owner(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
-	la_int64_t uid = dw_la.entry_uid(job->entry), gid = dw_la.entry_gid(job->entry);
+	la_int64_t uid = job->la->entry_uid(job->entry),
+		   gid = job->la->entry_gid(job->entry);
 
 	if (uid == DW_NO_ID || gid == DW_NO_ID) {
 		dw_import_warn(job, "no system has the owner or group %u; it becomes %u",
@@ -42,39 +43,40 @@ static void set_item_times(struct import_job *job, dwarfs_item *item)
 {
 	struct archive_entry *entry = job->entry;
 
-	if (dw_la.entry_mtime_is_set(entry))
-		set_time(job, item, DWARFS_MTIME, dw_la.entry_mtime(entry),
-			 dw_la.entry_mtime_nsec(entry));
-	if (dw_la.entry_atime_is_set(entry))
-		set_time(job, item, DWARFS_ATIME, dw_la.entry_atime(entry),
-			 dw_la.entry_atime_nsec(entry));
-	if (dw_la.entry_ctime_is_set(entry))
-		set_time(job, item, DWARFS_CTIME, dw_la.entry_ctime(entry),
-			 dw_la.entry_ctime_nsec(entry));
-	if (dw_la.entry_birthtime_is_set(entry))
-		set_time(job, item, DWARFS_BTIME, dw_la.entry_birthtime(entry),
-			 dw_la.entry_birthtime_nsec(entry));
+	if (job->la->entry_mtime_is_set(entry))
+		set_time(job, item, DWARFS_MTIME, job->la->entry_mtime(entry),
+			 job->la->entry_mtime_nsec(entry));
+	if (job->la->entry_atime_is_set(entry))
+		set_time(job, item, DWARFS_ATIME, job->la->entry_atime(entry),
+			 job->la->entry_atime_nsec(entry));
+	if (job->la->entry_ctime_is_set(entry))
+		set_time(job, item, DWARFS_CTIME, job->la->entry_ctime(entry),
+			 job->la->entry_ctime_nsec(entry));
+	if (job->la->entry_birthtime_is_set(entry))
+		set_time(job, item, DWARFS_BTIME, job->la->entry_birthtime(entry),
+			 job->la->entry_birthtime_nsec(entry));
 }
 
 /* Of a xar, libarchive (3.6.2) stores the numbers of a device as those of the device that
  * the entry is on. */
-void dw_import_device(struct archive *archive, struct archive_entry *entry,
-		      uint64_t *major_out, uint64_t *minor_out)
+void dw_import_device(const struct import_job *job, uint64_t *major_out,
+		      uint64_t *minor_out)
 {
-	*major_out = (uint64_t)dw_la.entry_rdevmajor(entry);
-	*minor_out = (uint64_t)dw_la.entry_rdevminor(entry);
-	if ((dw_la.format(archive) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_XAR ||
+	*major_out = (uint64_t)job->la->entry_rdevmajor(job->entry);
+	*minor_out = (uint64_t)job->la->entry_rdevminor(job->entry);
+	if ((job->la->format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) !=
+		    ARCHIVE_FORMAT_XAR ||
 	    *major_out != 0 || *minor_out != 0)
 		return;
-	*major_out = (uint64_t)dw_la.entry_devmajor(entry);
-	*minor_out = (uint64_t)dw_la.entry_devminor(entry);
+	*major_out = (uint64_t)job->la->entry_devmajor(job->entry);
+	*minor_out = (uint64_t)job->la->entry_devminor(job->entry);
 }
 
 static int set_item_device(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
 	uint64_t major, minor;
 
-	dw_import_device(job->archive, job->entry, &major, &minor);
+	dw_import_device(job, &major, &minor);
 	if (!dw_is_device(major, minor))
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "an image cannot hold device %" PRIu64 ":%" PRIu64, major,
@@ -83,9 +85,9 @@ static int set_item_device(struct import_job *job, dwarfs_item *item, dwarfs_err
 	return 0;
 }
 
-static int set_target(struct archive_entry *entry, dwarfs_item *item, dwarfs_error **err)
+static int set_target(const struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
-	const char *target = dw_la.entry_symlink(entry);
+	const char *target = job->la->entry_symlink(job->entry);
 
 	if (!target || !*target)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "is a symbolic link to nothing");
@@ -100,7 +102,7 @@ static int set_xattrs(struct import_job *job, dwarfs_item *item, dwarfs_error **
 
 	/* An attribute that is spelled out counts more than a list. */
 	if ((ret = dw_import_acls(job, item, err)) < 0 ||
-	    (ret = dw_import_xattrs(job->entry, &list, &count, &nameless, err)) < 0)
+	    (ret = dw_import_xattrs(job, &list, &count, &nameless, err)) < 0)
 		return ret;
 	if (nameless > 0)
 		dw_import_warn(job, "an extended attribute has no name");
@@ -116,7 +118,7 @@ static int set_xattrs(struct import_job *job, dwarfs_item *item, dwarfs_error **
 
 static int known_type(struct import_job *job, uint32_t *type_out, dwarfs_error **err)
 {
-	*type_out = dw_la.entry_filetype(job->entry);
+	*type_out = job->la->entry_filetype(job->entry);
 	switch (*type_out) {
 	case AE_IFREG:
 	case AE_IFDIR:
@@ -142,7 +144,7 @@ static int set_rest(struct import_job *job, uint32_t type, dwarfs_item *item,
 		return ret;
 	set_item_times(job, item);
 	if (type == AE_IFLNK)
-		return set_target(job->entry, item, err);
+		return set_target(job, item, err);
 	if (type == AE_IFCHR || type == AE_IFBLK)
 		return set_item_device(job, item, err);
 	return 0;

@@ -90,7 +90,7 @@ static int drop_encoded(struct import_xattr *list, size_t *count, dwarfs_error *
 	return 0;
 }
 
-int dw_import_xattrs(struct archive_entry *entry, struct import_xattr **list_out,
+int dw_import_xattrs(const struct import_job *job, struct import_xattr **list_out,
 		     size_t *count_out, size_t *nameless_out, dwarfs_error **err)
 {
 	auto_free struct import_xattr *list = NULL;
@@ -98,8 +98,8 @@ int dw_import_xattrs(struct archive_entry *entry, struct import_xattr **list_out
 	struct import_xattr one = { 0 };
 	int ret;
 
-	dw_la.entry_xattr_reset(entry);
-	while (dw_la.entry_xattr_next(entry, &one.name, &one.value, &one.bytes) ==
+	job->la->entry_xattr_reset(job->entry);
+	while (job->la->entry_xattr_next(job->entry, &one.name, &one.value, &one.bytes) ==
 	       ARCHIVE_OK) {
 		if (!one.name) {
 			nameless++;
