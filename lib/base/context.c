@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "base/machine/machine.h"
 
 #define DEFAULT_CACHE_BYTES (UINT64_C(512) << 20)
 #define CACHE_SHARE	    4 /* of the memory that the process may use: one part in */
@@ -23,7 +24,7 @@ struct dwarfs_context {
 	atomic_bool in_use;
 	uint32_t workers;
 	_Atomic uint32_t active_workers; /* at most workers */
-	_Atomic uint64_t cache_bytes;	 /* or CACHE_NOT_SET */
+	_Atomic uint64_t cache_bytes;
 	_Atomic uint32_t decode_limit;
 	uint32_t finish_percent;
 	struct latency *latency; /* NULL: no latencies are measured */
@@ -44,22 +45,16 @@ static void set_workers(dwarfs_context *context, uint32_t workers)
 	atomic_store(&context->active_workers, workers);
 }
 
-static uint32_t default_workers(void)
+static void set_defaults(dwarfs_context *context)
 {
-	uint32_t processors = dwarfs_usable_processors();
+	const struct machine machine = dw_machine();
+	const uint64_t share = machine.memory_bytes / CACHE_SHARE;
 
-	return processors > MAX_WORKERS ? MAX_WORKERS : processors;
-}
-
-/* The default is computed when it is needed: reading the limits of control groups takes longer than
- * anything else in a new context, and many contexts have no cache. */
-#define CACHE_NOT_SET UINT64_MAX
-
-static uint64_t default_cache_bytes(void)
-{
-	uint64_t share = dwarfs_usable_memory() / CACHE_SHARE;
-
-	return share < DEFAULT_CACHE_BYTES ? share : DEFAULT_CACHE_BYTES;
+	set_workers(context,
+		    machine.processors > MAX_WORKERS ? MAX_WORKERS : machine.processors);
+	atomic_init(&context->cache_bytes,
+		    share < DEFAULT_CACHE_BYTES ? share : DEFAULT_CACHE_BYTES);
+	context->finish_percent = 100;
 }
 
 int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
@@ -78,9 +73,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	atomic_init(&context->log_process, (long)getpid());
 	atomic_init(&context->references, 1);
 	atomic_init(&context->shared, NULL);
-	set_workers(context, default_workers());
-	atomic_init(&context->cache_bytes, CACHE_NOT_SET);
-	context->finish_percent = 100;
+	set_defaults(context);
 	*context_out = context;
 	return 0;
 }
@@ -282,15 +275,12 @@ const _Atomic uint32_t *dw_context_active_workers(const dwarfs_context *context)
 
 uint64_t dw_context_cache_bytes(const dwarfs_context *context)
 {
-	uint64_t bytes = atomic_load(&context->cache_bytes);
-
-	return bytes == CACHE_NOT_SET ? default_cache_bytes() : bytes;
+	return atomic_load(&context->cache_bytes);
 }
 
 void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes)
 {
-	atomic_store(&context->cache_bytes,
-		     bytes < CACHE_NOT_SET ? bytes : CACHE_NOT_SET - 1);
+	atomic_store(&context->cache_bytes, bytes);
 }
 
 uint32_t dw_context_decode_limit(const dwarfs_context *context)

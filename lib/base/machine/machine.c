@@ -17,6 +17,7 @@
 #ifdef __linux__
 #include "base/machine/control_group.h"
 #endif
+#include "base/machine/machine.h"
 
 /* A process of 32 bits cannot use all memory of a larger machine: of its 4 GiB, the kernel may
  * keep 2. */
@@ -33,22 +34,6 @@ static long count_processors(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-uint32_t dwarfs_usable_processors(void)
-{
-	long allowed = count_processors();
-	uint32_t count = allowed > 0 ? (uint32_t)allowed : 1;
-#ifdef __linux__
-	struct control_group_limits limits;
-
-	if (count == 1)
-		return count;
-	dw_control_group_limits("", &limits);
-	if (limits.processors < count)
-		count = limits.processors;
-#endif
-	return count;
-}
-
 /* The limit of the address space of this process, as by `ulimit -v`. */
 static uint64_t limit_of_addresses(void)
 {
@@ -61,21 +46,43 @@ static uint64_t limit_of_addresses(void)
 	return UINT64_MAX;
 }
 
-uint64_t dwarfs_usable_memory(void)
+static uint64_t count_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-	uint64_t bytes = MAX_ADDRESS_BYTES, limit;
+	uint64_t limit = limit_of_addresses();
 
-	if (pages > 0 && page_bytes > 0 &&
-	    (uint64_t)pages < MAX_ADDRESS_BYTES / (uint64_t)page_bytes)
-		bytes = (uint64_t)pages * (uint64_t)page_bytes;
+	if (limit > MAX_ADDRESS_BYTES)
+		limit = MAX_ADDRESS_BYTES;
+	if (pages > 0 && page_bytes > 0 && (uint64_t)pages < limit / (uint64_t)page_bytes)
+		return (uint64_t)pages * (uint64_t)page_bytes;
+	return limit;
+}
+
+struct machine dw_machine(void)
+{
+	const long processors = count_processors();
+	struct machine machine = {
+		.processors = processors > 0 ? (uint32_t)processors : 1,
+		.memory_bytes = count_memory(),
+	};
 #ifdef __linux__
 	struct control_group_limits limits;
 
 	dw_control_group_limits("", &limits);
-	if (limits.memory_bytes < bytes)
-		bytes = limits.memory_bytes;
+	if (limits.processors < machine.processors)
+		machine.processors = limits.processors;
+	if (limits.memory_bytes < machine.memory_bytes)
+		machine.memory_bytes = limits.memory_bytes;
 #endif
-	limit = limit_of_addresses();
-	return limit < bytes ? limit : bytes;
+	return machine;
+}
+
+uint32_t dwarfs_usable_processors(void)
+{
+	return dw_machine().processors;
+}
+
+uint64_t dwarfs_usable_memory(void)
+{
+	return dw_machine().memory_bytes;
 }
