@@ -422,7 +422,8 @@ DWARFS_API const char *dwarfs_compression_name(uint32_t compression);
  * dwarfs_codec_help().
  *
  * @param name  such as "zstd", "lzma" or "flac", in any case of letters; may be NULL
- * @return whether it was built with the codec; false for one that does not exist
+ * @return whether it was built with the codec, and where that loads a library (libFLAC) that
+ *         can be loaded; false for one that does not exist
  *
  * Threads: any. Since 0.1.
  */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/libarchive: the functions of libarchive, linked or loaded.
+ * archive/libarchive: the functions of libarchive, linked or loaded; see base/machine/shared_library.h.
  *
  * libarchive takes libxml2, ICU and a library of C++ with it: linked to a program, they take half of
- * the time until its main() begins, and most programs read no archive. With the meson option
- * archive_loading=on-demand it is loaded when it is first needed, and each handle that uses it
- * has a table of the addresses of its functions. Otherwise one constant table has them.
- *
- * All functions that are used are listed here, so that each is called with the type that <archive.h>
- * declares.
+ * the time until its main() begins, and most programs read no archive.
  */
 #ifndef DW_ARCHIVE_LIBARCHIVE_H
 #define DW_ARCHIVE_LIBARCHIVE_H
@@ -16,9 +11,9 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include "base/error.h"
+#include "base/machine/shared_library.h"
 
-/* The name in struct libarchive, and that of the function: NAMED(new, archive_new). */
+/* All that are used. */
 #define LIBARCHIVE_FUNCTIONS(NAMED)                                                      \
 	NAMED(entry_acl_add_entry, archive_entry_acl_add_entry)                          \
 	NAMED(entry_acl_next, archive_entry_acl_next)                                    \
@@ -139,14 +134,10 @@
 	NAMED(write_set_options, archive_write_set_options)
 
 struct libarchive {
-#define MEMBER(name, function) __typeof__(function) *name;
-	LIBARCHIVE_FUNCTIONS(MEMBER)
-#undef MEMBER
+	LIBARCHIVE_FUNCTIONS(DW_SYMBOL_MEMBER)
 };
 
-/* The table of functions for one handle, to be released with it. UNSUPPORTED when there is no
- * libarchive, or one that lacks a function; a later call tries again. Any thread, at the same time
- * as others, and after fork(). */
+/* The table of functions for one handle, to be released with it. UNSUPPORTED as DW_FILL_SYMBOLS(). */
 int dw_libarchive_new(const struct libarchive **la_out, dwarfs_error **err);
 void dw_libarchive_free(const struct libarchive *la); /* NULL does nothing */
 

@@ -279,6 +279,7 @@ bool dwarfs_has_codec(const char *name)
 {
 	for (size_t i = 0; name && i < MEMBER_COUNT; i++)
 		if (strcasecmp(members[i].name, name) == 0)
-			return members[i].ops != NULL;
+			return members[i].ops && (!members[i].ops->is_usable ||
+						  members[i].ops->is_usable());
 	return false;
 }

@@ -3,7 +3,7 @@
  * codec/flac: the size, a header with the layout of the samples in bytes, then PCM
  * samples as a FLAC stream.
  *
- * Uses libFLAC.
+ * Uses libFLAC, which is linked, or loaded for each payload.
  */
 #include "config.h"
 
@@ -16,10 +16,24 @@
 #include "codec/flac.h"
 #include "codec/ops.h"
 #include "format/thrift.h"
+#include "base/machine/shared_library.h"
 
 #define MIN_BITS    8
 #define MAX_BITS    32
 #define STATE_BYTES ((uint64_t)1 << 20) /* maximum of a decoder */
+
+#define LIBFLAC_SYMBOLS(NAMED)                                                           \
+	NAMED(create, FLAC__stream_decoder_new)                                          \
+	NAMED(init_stream, FLAC__stream_decoder_init_stream)                             \
+	NAMED(process_single, FLAC__stream_decoder_process_single)                       \
+	NAMED(get_state, FLAC__stream_decoder_get_state)                                 \
+	NAMED(destroy, FLAC__stream_decoder_delete)                                      \
+	NAMED(state_text, FLAC__StreamDecoderStateString)                                \
+	NAMED(error_text, FLAC__StreamDecoderErrorStatusString)
+
+struct libflac {
+	LIBFLAC_SYMBOLS(DW_SYMBOL_MEMBER)
+};
 
 struct header {
 	int64_t channels;
@@ -27,6 +41,7 @@ struct header {
 };
 
 struct flac_unpacker {
+	struct libflac libflac;
 	unsigned channels, bits, bytes; /* of a sample */
 	bool big_endian;
 	uint32_t offset; /* makes signed samples unsigned */
@@ -167,7 +182,22 @@ static void on_error(const FLAC__StreamDecoder *decoder,
 	struct flac_unpacker *unpacker = user;
 
 	if (!unpacker->error)
-		unpacker->error = FLAC__StreamDecoderErrorStatusString[status];
+		unpacker->error = (*unpacker->libflac.error_text)[status];
+}
+
+/* -- libFLAC ------------------------------------------------------------------------- */
+
+static int fill_libflac(struct libflac *libflac, dwarfs_error **err)
+{
+	return DW_FILL_SYMBOLS(LIBFLAC_SYMBOLS, libflac, LIBFLAC_FILE,
+			       "FLAC needs libFLAC", err);
+}
+
+static bool flac_is_usable(void)
+{
+	struct libflac libflac;
+
+	return fill_libflac(&libflac, NULL) == 0;
 }
 
 /* -- unpacking ----------------------------------------------------------------------- */
@@ -176,7 +206,7 @@ static void flac_stop(struct decoder *decoder)
 {
 	struct flac_unpacker *unpacker = decoder->state;
 
-	FLAC__stream_decoder_delete(unpacker->flac);
+	unpacker->libflac.destroy(unpacker->flac);
 	dw_free(unpacker);
 }
 
@@ -221,12 +251,14 @@ static int flac_start(struct decoder *decoder, dwarfs_error **err)
 	unpacker->left = decoder->size;
 	if ((ret = read_size_and_header(decoder, unpacker, err)) < 0)
 		return ret;
-	if (!(unpacker->flac = FLAC__stream_decoder_new()))
+	if ((ret = fill_libflac(&unpacker->libflac, err)) < 0)
+		return ret;
+	if (!(unpacker->flac = unpacker->libflac.create()))
 		return dw_fail_nomem(err);
-	if (FLAC__stream_decoder_init_stream(
+	if (unpacker->libflac.init_stream(
 		    unpacker->flac, on_decoder_read, NULL, NULL, NULL, NULL, on_write,
 		    NULL, on_error, unpacker) != FLAC__STREAM_DECODER_INIT_STATUS_OK) {
-		FLAC__stream_decoder_delete(unpacker->flac);
+		unpacker->libflac.destroy(unpacker->flac);
 		return dw_fail_nomem(err);
 	}
 	decoder->fixed = STATE_BYTES;
@@ -241,16 +273,16 @@ static int flac_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 	FLAC__StreamDecoderState state;
 
 	do {
-		bool going = FLAC__stream_decoder_process_single(unpacker->flac);
+		bool going = unpacker->libflac.process_single(unpacker->flac);
 
-		state = FLAC__stream_decoder_get_state(unpacker->flac);
+		state = unpacker->libflac.get_state(unpacker->flac);
 		if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR)
 			return dw_fail_nomem(err);
 		if (unpacker->error)
 			return dw_fail(err, DWARFS_ERR_CORRUPT, "%s", unpacker->error);
 		if (!going)
 			return dw_fail(err, DWARFS_ERR_CORRUPT, "%s",
-				       FLAC__StreamDecoderStateString[state]);
+				       (*unpacker->libflac.state_text)[state]);
 		decoder->done = decoder->size - unpacker->left;
 	} while (state != FLAC__STREAM_DECODER_END_OF_STREAM &&
 		 (decoder->done < upto || unpacker->left == 0));
@@ -261,6 +293,7 @@ static int flac_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 }
 
 const struct codec_ops dw_codec_flac = {
+	.is_usable = flac_is_usable,
 	.unpacked_size = dw_codec_varint_size,
 	.start = flac_start,
 	.step = flac_step,

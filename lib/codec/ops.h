@@ -24,6 +24,9 @@ struct decoder {
 };
 
 struct codec_ops {
+	/* Whether its library is there; NULL: it is linked. */
+	bool (*is_usable)(void);
+
 	/* The size announced by a payload is at its end, not in its first 64 bytes. */
 	bool size_at_end;
 

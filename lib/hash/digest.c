@@ -16,7 +16,8 @@ struct nettle_hash;
 
 /* A digest can be started; finish starts it again. */
 struct digest_ops {
-	void *(*make)(const struct nettle_hash *nettle); /* NULL: out of memory */
+	int (*make)(const struct nettle_hash *nettle, void **state_out,
+		    dwarfs_error **err);
 	void (*update)(const struct nettle_hash *nettle, void *state, const void *data,
 		       size_t size);
 	/* Returns the number of bytes. */
@@ -40,13 +41,16 @@ struct dwarfs_digest {
 #if HAVE_NETTLE
 #include <nettle/nettle-meta.h>
 
-static void *nettle_make(const struct nettle_hash *nettle)
+static int nettle_make(const struct nettle_hash *nettle, void **state_out,
+		       dwarfs_error **err)
 {
 	void *state = dw_calloc(1, nettle->context_size);
 
-	if (state)
-		nettle->init(state);
-	return state;
+	if (!state)
+		return dw_fail_nomem(err);
+	nettle->init(state);
+	*state_out = state;
+	return 0;
 }
 
 static void nettle_update(const struct nettle_hash *nettle, void *state, const void *data,
@@ -71,11 +75,15 @@ static const struct digest_ops by_nettle = {
 
 /* -- xxh3 ---------------------------------------------------------------------------- */
 
-static void *xxh3_make(const struct nettle_hash *nettle)
+static int xxh3_make(const struct nettle_hash *nettle, void **state_out,
+		     dwarfs_error **err)
 {
-	struct xxh3 *state = NULL;
+	struct xxh3 *state;
+	int ret = dw_xxh3_new(&state, err);
 
-	return dw_xxh3_new(&state, NULL) < 0 ? NULL : state;
+	if (ret == 0)
+		*state_out = state;
+	return ret;
 }
 
 static void xxh3_update(const struct nettle_hash *nettle, void *state, const void *data,
@@ -127,71 +135,115 @@ static const struct digest_ops by_xxh3_128 = {
 #if HAVE_BLAKE2
 #include <blake2.h>
 
+#include "base/machine/shared_library.h"
+
+#define LIBB2_FILE "libb2.so.1"
+
+#define LIBB2_SYMBOLS(NAMED)                                                             \
+	NAMED(init_b, blake2b_init)                                                      \
+	NAMED(update_b, blake2b_update)                                                  \
+	NAMED(final_b, blake2b_final)                                                    \
+	NAMED(init_s, blake2s_init)                                                      \
+	NAMED(update_s, blake2s_update)                                                  \
+	NAMED(final_s, blake2s_final)
+
+struct libb2 {
+	LIBB2_SYMBOLS(DW_SYMBOL_MEMBER)
+};
+
 /* Some builds of libb2 use aligned vector instructions on their states. */
 #define STATE_ALIGNMENT 64
 
-/* The byte before a state is its distance from the beginning of its memory. */
-static void *aligned(size_t size)
+struct blake2 {
+	union {
+		blake2b_state b;
+		blake2s_state s;
+	};
+	struct libb2 libb2;
+	void *memory; /* in which it is */
+};
+
+static int blake2_make(struct blake2 **state_out, dwarfs_error **err)
 {
-	uint8_t *memory = dw_malloc(size + STATE_ALIGNMENT);
-	size_t before;
+	auto_free uint8_t *memory = dw_malloc(sizeof(struct blake2) + STATE_ALIGNMENT);
+	struct blake2 *state;
+	int ret;
 
 	if (!memory)
-		return NULL;
-	before = STATE_ALIGNMENT - (uintptr_t)memory % STATE_ALIGNMENT;
-	memory[before - 1] = (uint8_t)before;
-	return memory + before;
+		return dw_fail_nomem(err);
+	state = (struct blake2 *)(void *)(memory + STATE_ALIGNMENT -
+					  (uintptr_t)memory % STATE_ALIGNMENT);
+	ret = DW_FILL_SYMBOLS(LIBB2_SYMBOLS, &state->libb2, LIBB2_FILE,
+			      "BLAKE2 needs libb2", err);
+	if (ret < 0)
+		return ret;
+	state->memory = dw_steal(memory);
+	*state_out = state;
+	return 0;
 }
 
-static void free_aligned(void *state)
+static void blake2_destroy(void *state)
 {
-	uint8_t *memory = state;
-
-	if (memory)
-		dw_free(memory - memory[-1]);
+	dw_free(((struct blake2 *)state)->memory);
 }
 
-static void *blake2b_make(const struct nettle_hash *nettle)
+static int blake2b_make(const struct nettle_hash *nettle, void **state_out,
+			dwarfs_error **err)
 {
-	void *state = aligned(sizeof(blake2b_state));
+	struct blake2 *state;
+	int ret = blake2_make(&state, err);
 
-	if (state)
-		blake2b_init(state, BLAKE2B_OUTBYTES);
-	return state;
+	if (ret < 0)
+		return ret;
+	state->libb2.init_b(&state->b, BLAKE2B_OUTBYTES);
+	*state_out = state;
+	return 0;
 }
 
-static void blake2b_add(const struct nettle_hash *nettle, void *state, const void *data,
+static void blake2b_add(const struct nettle_hash *nettle, void *user, const void *data,
 			size_t size)
 {
-	blake2b_update(state, data, size);
+	struct blake2 *state = user;
+
+	state->libb2.update_b(&state->b, data, size);
 }
 
-static size_t blake2b_finish(const struct nettle_hash *nettle, void *state, uint8_t *out)
+static size_t blake2b_finish(const struct nettle_hash *nettle, void *user, uint8_t *out)
 {
-	blake2b_final(state, out, BLAKE2B_OUTBYTES);
-	blake2b_init(state, BLAKE2B_OUTBYTES);
+	struct blake2 *state = user;
+
+	state->libb2.final_b(&state->b, out, BLAKE2B_OUTBYTES);
+	state->libb2.init_b(&state->b, BLAKE2B_OUTBYTES);
 	return BLAKE2B_OUTBYTES;
 }
 
-static void *blake2s_make(const struct nettle_hash *nettle)
+static int blake2s_make(const struct nettle_hash *nettle, void **state_out,
+			dwarfs_error **err)
 {
-	void *state = aligned(sizeof(blake2s_state));
+	struct blake2 *state;
+	int ret = blake2_make(&state, err);
 
-	if (state)
-		blake2s_init(state, BLAKE2S_OUTBYTES);
-	return state;
+	if (ret < 0)
+		return ret;
+	state->libb2.init_s(&state->s, BLAKE2S_OUTBYTES);
+	*state_out = state;
+	return 0;
 }
 
-static void blake2s_add(const struct nettle_hash *nettle, void *state, const void *data,
+static void blake2s_add(const struct nettle_hash *nettle, void *user, const void *data,
 			size_t size)
 {
-	blake2s_update(state, data, size);
+	struct blake2 *state = user;
+
+	state->libb2.update_s(&state->s, data, size);
 }
 
-static size_t blake2s_finish(const struct nettle_hash *nettle, void *state, uint8_t *out)
+static size_t blake2s_finish(const struct nettle_hash *nettle, void *user, uint8_t *out)
 {
-	blake2s_final(state, out, BLAKE2S_OUTBYTES);
-	blake2s_init(state, BLAKE2S_OUTBYTES);
+	struct blake2 *state = user;
+
+	state->libb2.final_s(&state->s, out, BLAKE2S_OUTBYTES);
+	state->libb2.init_s(&state->s, BLAKE2S_OUTBYTES);
 	return BLAKE2S_OUTBYTES;
 }
 
@@ -199,14 +251,14 @@ static const struct digest_ops by_blake2b = {
 	.make = blake2b_make,
 	.update = blake2b_add,
 	.finish = blake2b_finish,
-	.destroy = free_aligned,
+	.destroy = blake2_destroy,
 };
 
 static const struct digest_ops by_blake2s = {
 	.make = blake2s_make,
 	.update = blake2s_add,
 	.finish = blake2s_finish,
-	.destroy = free_aligned,
+	.destroy = blake2_destroy,
 };
 #endif
 
@@ -262,6 +314,7 @@ int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_out,
 
 	const struct algorithm *found = find_algorithm(algorithm);
 	auto_free dwarfs_digest *digest = NULL;
+	int ret;
 
 	if (!found)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
@@ -270,9 +323,8 @@ int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_out,
 	if (!digest)
 		return dw_fail_nomem(err);
 	digest->algorithm = found;
-	digest->state = found->ops->make(found->nettle);
-	if (!digest->state)
-		return dw_fail_nomem(err);
+	if ((ret = found->ops->make(found->nettle, &digest->state, err)) < 0)
+		return ret;
 	*digest_out = dw_steal(digest);
 	return 0;
 }

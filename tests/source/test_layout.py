@@ -19,7 +19,7 @@ OF_A_MODULE = {
     "archive": ("archive", "archive_images", "archive_round", "archive_times"),
     "codec": ("decoder", "estimate", "memory", "parts"),
     "extract": ("damaged_attributes",),
-    "utils/common": ("few_threads", "shrinking"),
+    "utils/common": ("few_threads", "library_loading", "shrinking"),
     "utils/dwarfsck": ("inputs",),
     "utils/dwarfsextract": ("hostile",),
     "utils/mkdwarfs": ("blocks", "codecs", "hostile", "image_faults", "image_sharing", "leftout",

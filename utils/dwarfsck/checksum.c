@@ -255,6 +255,18 @@ static int read_all_files(struct checksums *checksums)
 	return read_and_print_batch(checksums);
 }
 
+/* The library of an algorithm may be missing: say so once, and not for each file. */
+static int check_algorithm(const char *algorithm)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	dwarfs_digest *digest = NULL;
+
+	if (dwarfs_digest_new(algorithm, &digest, &err) < 0)
+		return tool_fail(err, "cannot compute checksums");
+	dwarfs_digest_free(digest);
+	return 0;
+}
+
 int print_checksums(const dwarfs_image *image, const struct settings *s)
 {
 	auto_hashers *hashers = hashers_new(
@@ -274,6 +286,8 @@ int print_checksums(const dwarfs_image *image, const struct settings *s)
 
 	if (!hashers || !files || !first_of)
 		return tool_error("out of memory");
+	if (check_algorithm(s->checksum))
+		return 1;
 	if (!s->allow_huge_holes && sum_file_sizes(&checksums))
 		return 1;
 	ret = read_all_files(&checksums);

@@ -48,12 +48,22 @@ static const struct encoder_ops *find_encoder(uint32_t id)
 	return NULL;
 }
 
+static int check_usable(const struct encoder_ops *ops, dwarfs_error **err)
+{
+	return ops->check_usable ? ops->check_usable(err) : 0;
+}
+
+static bool is_usable(const struct encoder_ops *ops)
+{
+	return ops && check_usable(ops, NULL) == 0;
+}
+
 static int need_encoder(enum codec_id id, const struct encoder_ops **ops_out,
 			dwarfs_error **err)
 {
 	*ops_out = find_encoder(id);
 	if (*ops_out)
-		return 0;
+		return check_usable(*ops_out, err);
 	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 		       dw_codec_can_unpack(id) ? "%s can be unpacked, but not be written"
 					       : "%s is not built in",
@@ -63,7 +73,7 @@ static int need_encoder(enum codec_id id, const struct encoder_ops **ops_out,
 const char *dwarfs_codec_help(size_t index)
 {
 	for (size_t i = 0; i < ENCODER_COUNT; i++)
-		if (encoders[i].ops && index-- == 0)
+		if (is_usable(encoders[i].ops) && index-- == 0)
 			return encoders[i].ops->help;
 	return NULL;
 }
@@ -73,7 +83,7 @@ bool dw_codec_library(size_t index, char *out, size_t room)
 	for (uint32_t id = 0; dw_codec_is_known(id); id++) {
 		const struct encoder_ops *ops = find_encoder(id);
 
-		if (!ops || !ops->library)
+		if (!is_usable(ops) || !ops->library)
 			continue;
 		if (index-- == 0) {
 			ops->library(out, room);
@@ -85,7 +95,7 @@ bool dw_codec_library(size_t index, char *out, size_t room)
 
 bool dw_codec_can_pack(enum codec_id id)
 {
-	return find_encoder(id) != NULL;
+	return is_usable(find_encoder(id));
 }
 
 /* -- facts that other modules act on -------------------------------------------------- */

@@ -2,7 +2,7 @@
 /*
  * codec/encode/flac_encode: pack PCM samples into a FLAC stream.
  *
- * Uses libFLAC. A block whose unused bits differ from the layout is not packed, since
+ * Uses libFLAC, which is linked, or loaded for each block. A block whose unused bits differ from the layout is not packed, since
  * they would be lost.
  */
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "codec/encode/ops.h"
 #include "codec/flac.h"
 #include "format/thrift.h"
+#include "base/machine/shared_library.h"
 
 #define DEFAULT_LEVEL 5
 #define MAX_LEVEL     8
@@ -30,7 +31,29 @@
 
 #define SLICE_SAMPLES 4096 /* of all channels together */
 
+#define LIBFLAC_SYMBOLS(NAMED)                                                           \
+	NAMED(create, FLAC__stream_encoder_new)                                          \
+	NAMED(set_streamable_subset, FLAC__stream_encoder_set_streamable_subset)         \
+	NAMED(set_channels, FLAC__stream_encoder_set_channels)                           \
+	NAMED(set_bits_per_sample, FLAC__stream_encoder_set_bits_per_sample)             \
+	NAMED(set_sample_rate, FLAC__stream_encoder_set_sample_rate)                     \
+	NAMED(set_compression_level, FLAC__stream_encoder_set_compression_level)         \
+	NAMED(set_exhaustive, FLAC__stream_encoder_set_do_exhaustive_model_search)       \
+	NAMED(set_total_samples, FLAC__stream_encoder_set_total_samples_estimate)        \
+	NAMED(init_stream, FLAC__stream_encoder_init_stream)                             \
+	NAMED(process_interleaved, FLAC__stream_encoder_process_interleaved)             \
+	NAMED(finish, FLAC__stream_encoder_finish)                                       \
+	NAMED(get_state, FLAC__stream_encoder_get_state)                                 \
+	NAMED(destroy, FLAC__stream_encoder_delete)                                      \
+	NAMED(state_text, FLAC__StreamEncoderStateString)                                \
+	NAMED(version_text, FLAC__VERSION_STRING)
+
+struct libflac {
+	LIBFLAC_SYMBOLS(DW_SYMBOL_MEMBER)
+};
+
 struct flac_packer {
+	struct libflac libflac;
 	struct codec_samples layout;
 	unsigned level;
 	bool exhaustive;
@@ -111,26 +134,28 @@ static FLAC__StreamEncoderWriteStatus on_packed(const FLAC__StreamEncoder *encod
 static bool set_up_encoder(FLAC__StreamEncoder *encoder, const struct flac_packer *packer,
 			   size_t frames)
 {
-	return FLAC__stream_encoder_set_streamable_subset(encoder, false) &&
-	       FLAC__stream_encoder_set_channels(encoder, packer->layout.channels) &&
-	       FLAC__stream_encoder_set_bits_per_sample(encoder,
-							packer->layout.bits_per_sample) &&
-	       FLAC__stream_encoder_set_sample_rate(encoder, SAMPLE_RATE) &&
-	       FLAC__stream_encoder_set_compression_level(encoder, packer->level) &&
-	       FLAC__stream_encoder_set_do_exhaustive_model_search(encoder,
-								   packer->exhaustive) &&
-	       FLAC__stream_encoder_set_total_samples_estimate(encoder, frames);
+	const struct codec_samples *layout = &packer->layout;
+	const struct libflac *libflac = &packer->libflac;
+
+	return libflac->set_streamable_subset(encoder, false) &&
+	       libflac->set_channels(encoder, layout->channels) &&
+	       libflac->set_bits_per_sample(encoder, layout->bits_per_sample) &&
+	       libflac->set_sample_rate(encoder, SAMPLE_RATE) &&
+	       libflac->set_compression_level(encoder, packer->level) &&
+	       libflac->set_exhaustive(encoder, packer->exhaustive) &&
+	       libflac->set_total_samples(encoder, frames);
 }
 
-static int fail_encoder(const FLAC__StreamEncoder *encoder, const struct sink *sink,
+static int fail_encoder(const struct flac_packer *packer,
+			const FLAC__StreamEncoder *encoder, const struct sink *sink,
 			dwarfs_error **err)
 {
-	FLAC__StreamEncoderState state = FLAC__stream_encoder_get_state(encoder);
+	FLAC__StreamEncoderState state = packer->libflac.get_state(encoder);
 
 	if (sink->nomem || state == FLAC__STREAM_ENCODER_MEMORY_ALLOCATION_ERROR)
 		return dw_fail_nomem(err);
 	return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed (%s)",
-		       FLAC__StreamEncoderStateString[state]);
+		       (*packer->libflac.state_text)[state]);
 }
 
 /* Frame by frame; *fits_out: whether everything could be represented, and fits. */
@@ -152,12 +177,13 @@ static int flac_encode(FLAC__StreamEncoder *encoder, const struct flac_packer *p
 		if (load_frames(layout, in.data, count * layout->channels, samples))
 			return 0;
 		in.data += count * frame_bytes;
-		if (!FLAC__stream_encoder_process_interleaved(encoder, samples,
-							      (uint32_t)count))
-			return sink->is_full ? 0 : fail_encoder(encoder, sink, err);
+		if (!packer->libflac.process_interleaved(encoder, samples,
+							 (uint32_t)count))
+			return sink->is_full ? 0
+					     : fail_encoder(packer, encoder, sink, err);
 	}
-	if (!FLAC__stream_encoder_finish(encoder))
-		return sink->is_full ? 0 : fail_encoder(encoder, sink, err);
+	if (!packer->libflac.finish(encoder))
+		return sink->is_full ? 0 : fail_encoder(packer, encoder, sink, err);
 	*fits_out = true;
 	return 0;
 }
@@ -199,27 +225,40 @@ static int flac_pack(void *state, struct span in, struct buffer *out,
 	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0 ||
 	    (ret = put_flac_header(&packer->layout, in.size, out, err)) < 0)
 		return ret;
-	encoder = FLAC__stream_encoder_new();
+	encoder = packer->libflac.create();
 	if (!encoder)
 		return dw_fail_nomem(err);
 	if (!set_up_encoder(encoder, packer, in.size / frame_bytes) ||
-	    FLAC__stream_encoder_init_stream(encoder, on_packed, NULL, NULL, NULL,
-					     &sink) !=
+	    packer->libflac.init_stream(encoder, on_packed, NULL, NULL, NULL, &sink) !=
 		    FLAC__STREAM_ENCODER_INIT_STATUS_OK)
-		ret = sink.is_full ? 0 : fail_encoder(encoder, &sink, err);
+		ret = sink.is_full ? 0 : fail_encoder(packer, encoder, &sink, err);
 	else
 		ret = flac_encode(encoder, packer, in, &sink, &fits, watch, err);
-	FLAC__stream_encoder_delete(
+	packer->libflac.destroy(
 		encoder); /* writes the remaining frames, unless finished */
 	if (!fits)
 		out->size = 0;
 	return ret;
 }
 
+static int fill_libflac(struct libflac *libflac, dwarfs_error **err)
+{
+	return DW_FILL_SYMBOLS(LIBFLAC_SYMBOLS, libflac, LIBFLAC_FILE,
+			       "FLAC needs libFLAC", err);
+}
+
+static int flac_check_usable(dwarfs_error **err)
+{
+	struct libflac libflac;
+
+	return fill_libflac(&libflac, err);
+}
+
 static int flac_open_packer(const struct codec_spec *spec, size_t block_bytes,
 			    void **state_out, dwarfs_error **err)
 {
-	struct flac_packer *packer;
+	auto_free struct flac_packer *packer = NULL;
+	int ret;
 
 	if (spec->samples.bits_per_sample > MAX_PACKED_BITS)
 		return dw_fail(err, DWARFS_ERR_INVALID,
@@ -228,10 +267,12 @@ static int flac_open_packer(const struct codec_spec *spec, size_t block_bytes,
 	packer = dw_calloc(1, sizeof(*packer));
 	if (!packer)
 		return dw_fail_nomem(err);
+	if ((ret = fill_libflac(&packer->libflac, err)) < 0)
+		return ret;
 	packer->layout = spec->samples;
 	packer->level = (unsigned)spec->level;
 	packer->exhaustive = spec->exhaustive;
-	*state_out = packer;
+	*state_out = dw_steal(packer);
 	return 0;
 }
 
@@ -255,10 +296,14 @@ static const struct codec_option options[] = {
 
 static void flac_library(char *out, size_t room)
 {
-	snprintf(out, room, "FLAC-%s", FLAC__VERSION_STRING);
+	struct libflac libflac;
+
+	if (fill_libflac(&libflac, NULL) == 0)
+		snprintf(out, room, "FLAC-%s", *libflac.version_text);
 }
 
 const struct encoder_ops dw_encoder_flac = {
+	.check_usable = flac_check_usable,
 	.library = flac_library,
 	.help = "flac    level=0..8 (5), exhaustive; for audio (pcmaudio/waveform)",
 	.defaults = { .id = CODEC_FLAC, .level = DEFAULT_LEVEL },

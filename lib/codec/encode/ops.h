@@ -59,6 +59,9 @@ struct encoder_ops {
 	bool is_slow;
 	int slow_from_level, medium_from_level;
 
+	/* Whether its library is there: 0 or an error; NULL: it is linked. */
+	int (*check_usable)(dwarfs_error **err);
+
 	/* Name and version of the library that does the work, such as "zstd-1.5.4"; NULL
 	 * when it is this one, or another member names it. */
 	void (*library)(char *out, size_t room);
