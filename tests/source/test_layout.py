@@ -47,8 +47,6 @@ COVERED_BY = {
     "lib/write/build_copy.c": ("tests/rewrite/test_rewrite.c",),
     "lib/write/build_sections.c": ("tests/write/test_build.c",
                                    "tests/interop/test_strict.py"),
-    "lib/write/metadata/history_section.c": ("tests/interop/test_strict.py",
-                                             "tests/read/test_history.c"),
     "lib/write/inspect/assign_contents.c": ("tests/write/inspect/test_inspect.c",),
     "lib/write/inspect/digest_match.c": ("tests/write/digests/test_digests.c",),
     "lib/write/images/equal_blocks.c": ("tests/write/images/test_kept_blocks.c",

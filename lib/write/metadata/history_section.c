@@ -48,10 +48,52 @@ static void list_libraries(struct libraries *libraries)
 	qsort(libraries->list, *count, sizeof(libraries->list[0]), compare_library_names);
 }
 
+/* -- the command line ---------------------------------------------------------------- */
+
+/* Readers take 4 MiB of history, of all entries together. */
+#define MAX_ARGUMENT_BYTES ((size_t)256 << 10)
+#define MORE_ARGUMENTS	   "..."
+
+/* How many arguments fit, each with the two or three bytes of its length. */
+static size_t count_that_fit(char *const *arguments, size_t count)
+{
+	size_t bytes = 0, i;
+
+	for (i = 0; i < count; i++) {
+		bytes += strlen(arguments[i]) + 3;
+		if (bytes > MAX_ARGUMENT_BYTES)
+			break;
+	}
+	return i;
+}
+
+/* In place of the arguments that do not fit there is one more. The list is the caller's, the
+ * texts are borrowed. */
+static int list_arguments(const struct build_options *options, const char ***list_out,
+			  size_t *count_out, dwarfs_error **err)
+{
+	const size_t fit = count_that_fit(options->arguments, options->argument_count);
+	const char **list = dw_calloc(fit + 1, sizeof(*list));
+
+	if (!list)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < fit; i++)
+		list[i] = options->arguments[i];
+	*count_out = fit;
+	if (fit < options->argument_count)
+		list[(*count_out)++] = MORE_ARGUMENTS;
+	*list_out = list;
+	return 0;
+}
+
+/* -- the section --------------------------------------------------------------------- */
+
 int dw_history_section(const struct build_options *options, uint64_t now,
 		       struct buffer *data_out, dwarfs_error **err)
 {
+	auto_free const char **arguments = NULL;
 	struct libraries libraries;
+	int ret;
 	char system_id[256], description[64];
 	struct history_record record = {
 		.major = DWARFS_VERSION_MAJOR,
@@ -61,12 +103,13 @@ int dw_history_section(const struct build_options *options, uint64_t now,
 		.description = description,
 		.system_id = system_id,
 		.compiler_id = compiler_id(),
-		.arguments = (const char *const *)options->arguments,
-		.argument_count = options->argument_count,
 		.has_timestamp = options->history_timestamps,
 		.timestamp = now,
 	};
 
+	if ((ret = list_arguments(options, &arguments, &record.argument_count, err)) < 0)
+		return ret;
+	record.arguments = arguments;
 	list_libraries(&libraries);
 	record.library_versions = libraries.list;
 	record.library_count = libraries.count;
