@@ -108,7 +108,7 @@ int archive_write(const struct archive_settings *settings, const dwarfs_image *i
 	if (ret == 0)
 		return 0;
 	if (!dwarfs_archive_export_is_complete(out))
-		return tool_fail(err, "%s: extraction aborted", settings->input);
+		return tool_fail(err, "extraction aborted");
 	failures = dwarfs_archive_export_failures(out);
 	return tool_error("extraction finished with %llu error%s",
 			  (unsigned long long)failures, failures == 1 ? "" : "s");

@@ -121,7 +121,7 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 			"defaults, and damaged devices are left out (see the warnings)",
 			settings->input);
 	if (ret == DWARFS_ERR_CANCELLED || !settings->continue_on_error || failures == 0)
-		return tool_fail(err, "%s: extraction aborted", settings->input);
+		return tool_fail(err, "extraction aborted");
 	return tool_error("extraction finished with %llu error%s",
 			  (unsigned long long)failures, failures == 1 ? "" : "s");
 }
