@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "os/file_io.h"
 #include "write/categorize/categorize.h"
+#include "write/builder.h"
 
 /* The samples of a part must be valid for its codec. */
 static void check_part(const struct category_part *part)

@@ -16,6 +16,7 @@
 
 #include "os/file_io.h"
 #include "support/categorized.h"
+#include "write/builder.h"
 
 static void on_log(enum dwarfs_log_level level, const char *message, void *user)
 {

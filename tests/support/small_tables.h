@@ -18,6 +18,7 @@
 #define TESTS_SUPPORT_SMALL_TABLES_H
 
 #include "write/metadata/tables.h"
+#include "write/builder.h"
 
 #define SMALL_HOLE_BYTES 5000
 #define SMALL_BLOCKS	 3

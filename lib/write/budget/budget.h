@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_BUDGET_BUDGET_H
 #define DW_WRITE_BUDGET_BUDGET_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/inspect/unique_contents.h"
 
 struct workload;

@@ -7,7 +7,7 @@
 #ifndef DW_WRITE_BUDGET_MEMORY_ESTIMATE_H
 #define DW_WRITE_BUDGET_MEMORY_ESTIMATE_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/inspect/unique_contents.h"
 
 /* Size of the input. */

@@ -7,7 +7,7 @@
 #ifndef DW_WRITE_CATEGORIZE_CATEGORIZE_H
 #define DW_WRITE_CATEGORIZE_CATEGORIZE_H
 
-#include "write/builder.h"
+#include "write/options/build_options.h"
 #include "write/input/input_file.h"
 #include "write/inspect/unique_contents.h"
 

@@ -7,6 +7,7 @@
 
 #include "hash/hash.h"
 #include "write/categorize/ops.h"
+#include "write/builder.h"
 
 #define DEFAULT_MIN_INPUT_BYTES 256
 #define DEFAULT_PROBE_BYTES	(UINT64_C(1) << 20)

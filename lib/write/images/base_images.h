@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_IMAGES_BASE_IMAGES_H
 #define DW_WRITE_IMAGES_BASE_IMAGES_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/inspect/unique_contents.h"
 
 /*

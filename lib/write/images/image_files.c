@@ -3,6 +3,7 @@
  * write/images/image_files: the images of an assembly, and the files in them.
  */
 #include "write/items/assembly.h"
+#include "write/build_run.h"
 
 int dw_assembly_add_image(struct assembly *assembly, struct source_image *image,
 			  uint32_t *number_out, dwarfs_error **err)

@@ -6,7 +6,7 @@
 #define DW_WRITE_INPUT_ENTRY_DETAILS_H
 
 #include "os/dir.h"
-#include "write/builder.h"
+#include "write/options/build_options.h"
 
 /* Whether times other than the modification time are stored. */
 static inline bool dw_keeps_times(const struct build_options *options)

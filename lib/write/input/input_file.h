@@ -8,7 +8,7 @@
 #ifndef DW_WRITE_INPUT_INPUT_FILE_H
 #define DW_WRITE_INPUT_INPUT_FILE_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/input/directory_cache.h"
 #include "write/tree/tree.h"
 

@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_INPUT_SCAN_H
 #define DW_WRITE_INPUT_SCAN_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/tree/tree.h"
 
 /* Fill an empty tree with all entries below the root. */

@@ -6,7 +6,7 @@
 #define DW_WRITE_INPUT_SCAN_DIRECTORY_H
 
 #include "pool/tasks.h"
-#include "write/builder.h"
+#include "write/options/build_options.h"
 #include "write/input/directory_cache.h"
 #include "write/options/filter.h"
 

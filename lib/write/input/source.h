@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/input/descriptor_users.h"
 #include "write/input/input_file.h"
 #include "write/inspect/unique_contents.h"

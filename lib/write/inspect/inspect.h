@@ -6,7 +6,7 @@
 #ifndef DW_WRITE_INSPECT_INSPECT_H
 #define DW_WRITE_INSPECT_INSPECT_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/inspect/unique_contents.h"
 
 /*

@@ -22,6 +22,7 @@
 #include "write/items/spool.h"
 #include "write/tree/path_cursor.h"
 #include "write/tree/tree.h"
+#include "write/build_run.h"
 
 enum record_kind {
 	RECORD_FREE,

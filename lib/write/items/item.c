@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "format/metadata.h"
-#include "write/builder.h"
+#include "write/options/build_options.h"
 #include "write/items/item.h"
 #include "write/tree/xattr_sets.h"
 

@@ -15,6 +15,7 @@
 #include "write/input/entry_details.h"
 #include "write/items/assembly.h"
 #include "write/items/item.h"
+#include "write/build_run.h"
 
 /* A file with several names. */
 struct linked_file {

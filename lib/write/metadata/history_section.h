@@ -7,7 +7,7 @@
 #define DW_WRITE_METADATA_HISTORY_SECTION_H
 
 #include "base/memory.h"
-#include "write/builder.h"
+#include "write/options/build_options.h"
 
 /* now: seconds since 1970, written if the options say so. */
 int dw_history_section(const struct build_options *options, uint64_t now,

@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_METADATA_METADATA_CODEC_H
 #define DW_WRITE_METADATA_METADATA_CODEC_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 
 /*
  * The codec for metadata of this size, beside other sections of this size: that of the

@@ -12,6 +12,7 @@
 #include "write/categorize/categorize.h"
 #include "write/options/filter.h"
 #include "write/options/input_options.h"
+#include "write/builder.h"
 
 #define MAX_WORKERS 1024
 

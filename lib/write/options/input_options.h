@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_OPTIONS_INPUT_OPTIONS_H
 #define DW_WRITE_OPTIONS_INPUT_OPTIONS_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/tree/tree.h"
 
 /* An entry, as passed to a callback. */

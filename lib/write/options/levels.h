@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_OPTIONS_LEVELS_H
 #define DW_WRITE_OPTIONS_LEVELS_H
 
-#include "write/builder.h"
+#include "write/options/build_options.h"
 
 #define DW_MAX_LEVEL 9
 

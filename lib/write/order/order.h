@@ -8,7 +8,7 @@
 #ifndef DW_WRITE_ORDER_ORDER_H
 #define DW_WRITE_ORDER_ORDER_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/categorize/categorize.h"
 #include "write/inspect/unique_contents.h"
 

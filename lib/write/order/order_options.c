@@ -3,6 +3,7 @@
  * write/order/order_options: setters for the order of files. See <dwarfs/builder.h>.
  */
 #include "write/order/order.h"
+#include "write/builder.h"
 
 void dwarfs_builder_set_max_similarity_bytes(dwarfs_builder *builder, uint64_t bytes)
 {

@@ -6,7 +6,7 @@
 #ifndef DW_WRITE_PACK_BLOCK_PACKER_H
 #define DW_WRITE_PACK_BLOCK_PACKER_H
 
-#include "write/builder.h"
+#include "write/options/build_options.h"
 
 /* Codecs for the blocks of a stream. */
 struct packing {

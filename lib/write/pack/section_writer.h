@@ -7,7 +7,7 @@
 
 #include "format/section.h"
 #include "hash/hash.h"
-#include "write/builder.h"
+#include "write/build_run.h"
 
 /* State of an image being written. */
 struct section_writer {

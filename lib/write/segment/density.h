@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_SEGMENT_DENSITY_H
 #define DW_WRITE_SEGMENT_DENSITY_H
 
-#include "write/builder.h"
+#include "write/build_run.h"
 #include "write/inspect/unique_contents.h"
 
 /* Compressed size of DENSITY_UNIT bytes of fragments in an order, 1 to DENSITY_UNIT, from samples

@@ -5,7 +5,7 @@
 #ifndef DW_WRITE_SEGMENT_MINIMA_H
 #define DW_WRITE_SEGMENT_MINIMA_H
 
-#include "write/builder.h"
+#include "write/options/build_options.h"
 
 /* Bytes. */
 struct match_minima {

@@ -14,6 +14,7 @@
 #include <dwarfs/dwarfs.h>
 
 #include "write/budget/budget.h"
+#include "write/builder.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
 #include "write/order/order.h"

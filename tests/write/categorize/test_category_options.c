@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "support/categorized.h"
+#include "write/builder.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "support/categorized.h"
+#include "write/builder.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "write/items/assembly.h"
+#include "write/build_run.h"
 
 static void no_free(void *user)
 {

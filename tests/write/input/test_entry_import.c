@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "write/input/entry_import.h"
+#include "write/builder.h"
 
 struct lab {
 	struct tree tree;

@@ -14,6 +14,7 @@
 
 #include "codec/codec.h"
 #include "write/pack/compress.h"
+#include "write/builder.h"
 
 #define BLOCK_BYTES 65536
 

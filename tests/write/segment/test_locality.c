@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "support/write_run.h"
-#include "write/builder.h"
+#include "write/options/build_options.h"
 #include "write/segment/locality.h"
 
 /* The batch of chunks of one file of a unit. */

@@ -19,6 +19,7 @@
 #include "write/inspect/inspect.h"
 #include "write/order/order.h"
 #include "write/segment/stored_window.h"
+#include "write/builder.h"
 
 #define BLOCK_BYTES 100000
 #define BLOCKS	    5

@@ -27,6 +27,7 @@
 #include "write/order/auto/trial.h"
 #include "write/pack/compress.h"
 #include "write/segment/segment.h"
+#include "write/builder.h"
 
 /* Of the size of a candidate that is preferred. The results for codecs of medium speed
  * are less exact. */
