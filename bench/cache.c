@@ -2,13 +2,23 @@
 /*
  * Count the bytes that the cache decodes for several readers.
  *
- *     bench-cache IMAGE MIB [READS:]DIRECTORY...
+ *     bench-cache [-p PIECE] IMAGE MIB READER...
  *
- * Each DIRECTORY (below the root; "/" for all) is one thread, which reads all regular
- * files below it in the order of the tree, in pieces of 128 KiB; with READS, this many
- * pieces of 4 KiB at random offsets of random files, the same in each run. The cache has
- * MIB of memory. Prints bytes read and decoded, hits, misses, waits for turns, and
- * processor time.
+ * The cache has MIB of memory. READER is one of these, where DIRECTORY is below the root,
+ * "/" for all:
+ *
+ *     DIRECTORY            one thread, which reads all regular files below it in the order
+ *                          of the tree, in pieces of PIECE bytes (128 KiB)
+ *     READS:DIRECTORY      this many pieces of 4 KiB at random offsets of random files, the
+ *                          same in each run
+ *     same:N:DIRECTORY     N threads, each reads all files, from the first one on
+ *     apart:N:DIRECTORY    the same, each from another file on, and then the files before it
+ *     split:N:DIRECTORY    each reads an equal number of consecutive files
+ *     dealt:N:DIRECTORY    each reads every Nth file
+ *     next:N:DIRECTORY     each reads the next file that none of them has begun to read
+ *
+ * Prints bytes read and decoded, hits, misses, waits for turns, the most memory used, and
+ * processor time and time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,10 +35,15 @@ enum { PIECE_BYTES = 128 << 10, RANDOM_BYTES = 4 << 10, MAX_READERS = 64 };
 struct reader {
 	const char *directory;
 	unsigned long random_reads; /* 0: read everything in order */
+	const char *pattern;	    /* which files each of several threads reads */
+	size_t number, of;	    /* which one of how many threads */
 	pthread_t thread;
 };
 
+static struct reader readers[MAX_READERS];
 static dwarfs_image *image;
+static size_t piece_bytes = PIECE_BYTES;
+static atomic_size_t next_file;
 static atomic_ullong bytes_read;
 
 static void check(int ret, const char *what)
@@ -77,7 +92,7 @@ static void read_in_order(dwarfs_inode inode, void *buffer)
 	uint64_t offset = 0;
 	size_t got;
 
-	while ((got = read_piece(inode, buffer, PIECE_BYTES, offset)) > 0)
+	while ((got = read_piece(inode, buffer, piece_bytes, offset)) > 0)
 		offset += got;
 }
 
@@ -105,71 +120,136 @@ static void read_at_random(const dwarfs_inode *list, size_t count, unsigned long
 	dwarfs_stat_free(stat);
 }
 
+/* Read the files that belong to one of several threads. */
+static void read_share(const struct reader *reader, const dwarfs_inode *list,
+		       size_t count, void *buffer)
+{
+	size_t number = reader->number, of = reader->of, first = 0, end = count, step = 1;
+
+	if (!strcmp(reader->pattern, "dealt")) {
+		first = number;
+		step = of;
+	} else if (strcmp(reader->pattern, "same") != 0) {
+		first = count * number / of;
+		end = !strcmp(reader->pattern, "split") ? count * (number + 1) / of
+							: first + count;
+	}
+	if (!strcmp(reader->pattern, "next")) {
+		while ((first = atomic_fetch_add(&next_file, 1)) < count)
+			read_in_order(list[first], buffer);
+		return;
+	}
+	for (size_t i = first; i < end; i += step)
+		read_in_order(list[i % count], buffer);
+}
+
 static void *run(void *user)
 {
 	const struct reader *reader = user;
-	void *buffer = malloc(PIECE_BYTES);
+	void *buffer = malloc(piece_bytes > RANDOM_BYTES ? piece_bytes : RANDOM_BYTES);
 	size_t count;
 	dwarfs_inode *list = list_files(reader->directory, &count);
 
 	check(buffer ? 0 : DWARFS_ERR_NOMEM, "buffer");
 	if (reader->random_reads)
 		read_at_random(list, count, reader->random_reads, buffer);
-	for (size_t i = 0; i < count && !reader->random_reads; i++)
-		read_in_order(list[i], buffer);
+	else
+		read_share(reader, list, count, buffer);
 	free(list);
 	free(buffer);
 	return NULL;
 }
 
-static void report(const dwarfs_context *context)
+static double seconds(clockid_t clock)
 {
-	struct timespec used;
+	struct timespec time;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	clock_gettime(clock, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void report(const dwarfs_context *context, double took)
+{
+	uint64_t decoded =
+		dwarfs_context_cache_count(context, DWARFS_CACHE_DECODED_BYTES);
+
 	printf("read %.1f MiB, decoded %.1f MiB (%.2f times), %llu hits, %llu misses, "
-	       "%llu waits, %.2f s\n",
-	       (double)atomic_load(&bytes_read) / 0x100000,
-	       (double)dwarfs_context_cache_count(context, DWARFS_CACHE_DECODED_BYTES) /
-		       0x100000,
-	       (double)dwarfs_context_cache_count(context, DWARFS_CACHE_DECODED_BYTES) /
-		       (double)atomic_load(&bytes_read),
+	       "%llu waits, %.2f MiB used, %.2f s of processors, %.2f s\n",
+	       (double)atomic_load(&bytes_read) / 0x100000, (double)decoded / 0x100000,
+	       (double)decoded / (double)atomic_load(&bytes_read),
 	       (unsigned long long)dwarfs_context_cache_count(context, DWARFS_CACHE_HITS),
 	       (unsigned long long)dwarfs_context_cache_count(context,
 							      DWARFS_CACHE_MISSES),
 	       (unsigned long long)dwarfs_context_cache_count(context,
 							      DWARFS_CACHE_TURN_WAITS),
-	       (double)used.tv_sec + (double)used.tv_nsec * 1e-9);
+	       (double)dwarfs_context_cache_count(context, DWARFS_CACHE_MOST_USED) /
+		       0x100000,
+	       seconds(CLOCK_PROCESS_CPUTIME_ID), took);
+}
+
+/* Add the threads that a word describes to the first `count`; gives their number. */
+static size_t add_readers(char *text, size_t count)
+{
+	static const char *const patterns[] = { "same", "apart", "split", "dealt",
+						"next" };
+	struct reader reader = { .of = 1, .pattern = "same" };
+	char *colon = strchr(text, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
+
+	reader.directory = second ? second + 1 : colon ? colon + 1 : text;
+	if (!second)
+		reader.random_reads = colon ? strtoul(text, NULL, 10) : 0;
+	if (second) {
+		*colon = '\0';
+		reader.pattern = NULL;
+		reader.of = strtoul(colon + 1, NULL, 10);
+		for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
+			if (!strcmp(patterns[i], text))
+				reader.pattern = patterns[i];
+		check(reader.pattern ? 0 : DWARFS_ERR_INVALID, text);
+	}
+	check(reader.of > 0 && count + reader.of <= MAX_READERS ? 0 : DWARFS_ERR_RANGE,
+	      text);
+	for (; reader.number < reader.of; reader.number++)
+		readers[count + reader.number] = reader;
+	return reader.of;
+}
+
+static void run_readers(size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		check(pthread_create(&readers[i].thread, NULL, run, &readers[i])
+			      ? DWARFS_ERR_NOMEM
+			      : 0,
+		      "thread");
+	for (size_t i = 0; i < count; i++)
+		pthread_join(readers[i].thread, NULL);
 }
 
 int main(int argc, char **argv)
 {
-	static struct reader readers[MAX_READERS];
 	dwarfs_context *context;
-	int count = argc - 3;
+	size_t count = 0;
+	double began;
 
-	if (count < 1 || count > MAX_READERS) {
-		fprintf(stderr, "usage: bench-cache IMAGE MIB [READS:]DIRECTORY...\n");
+	if (argc > 2 && !strcmp(argv[1], "-p")) {
+		piece_bytes = strtoul(argv[2], NULL, 10);
+		argv += 2;
+		argc -= 2;
+	}
+	if (argc < 4 || piece_bytes == 0) {
+		fprintf(stderr, "usage: bench-cache [-p PIECE] IMAGE MIB READER...\n");
 		return 1;
 	}
+	for (int i = 3; i < argc; i++)
+		count += add_readers(argv[i], count);
 	check(dwarfs_context_new(&context, NULL), "context");
 	check(dwarfs_context_set_cache_bytes(context, strtoull(argv[2], NULL, 10) << 20,
 					     NULL),
 	      argv[2]);
 	check(dwarfs_image_open(context, argv[1], NULL, &image, NULL), argv[1]);
-	for (int i = 0; i < count; i++) {
-		char *text = argv[3 + i], *colon = strchr(text, ':');
-
-		readers[i].directory = colon ? colon + 1 : text;
-		readers[i].random_reads = colon ? strtoul(text, NULL, 10) : 0;
-		check(pthread_create(&readers[i].thread, NULL, run, &readers[i])
-			      ? DWARFS_ERR_NOMEM
-			      : 0,
-		      "thread");
-	}
-	for (int i = 0; i < count; i++)
-		pthread_join(readers[i].thread, NULL);
-	report(context);
+	began = seconds(CLOCK_MONOTONIC);
+	run_readers(count);
+	report(context, seconds(CLOCK_MONOTONIC) - began);
 	dwarfs_image_free(image);
 	dwarfs_context_free(context);
 	return 0;
