@@ -108,10 +108,20 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  *
  * With a budget for few blocks, threads that read different parts of an image may evict the
  * blocks that other threads need next. If, with a budget of less than four blocks, most bytes
- * are decompressed repeatedly, the threads take turns: one decompresses several times as many
- * bytes as the budget while the others wait. If it decompresses nothing for some milliseconds,
- * all threads may decompress at the same time again. When the limit of
+ * are decompressed repeatedly, one thread decompresses at a time, and only when the others have
+ * read what is cached for them. Threads that read files close to each other in the order of the
+ * tree stay together, so that a block is decompressed once for all of them; threads that read
+ * elsewhere take turns, in which some tens of budgets are decompressed. Nobody waits for long
+ * for a thread that reads nothing: after 16 milliseconds the others go on, after half a second
+ * if it reads slowly, and if it happens again they do not wait for that thread at all for some
+ * time. When the limit of
  * dwarfs_context_set_decode_limit() is exceeded, reads fail instead.
+ *
+ * So several threads decompress about as much as one thread that reads the same files in the
+ * order of the tree, however many there are. How much that is depends on the image: in the order
+ * of the tree files may be scattered over many blocks, and with a budget of two blocks up to
+ * about 15 times as many bytes were decompressed as one thread reads. See
+ * #DWARFS_CACHE_DECODED_BYTES and #DWARFS_CACHE_READ_BYTES.
  *
  * @param context  a context
  * @param bytes    0 or more; default 512 MiB, at most a quarter of dwarfs_usable_memory()
@@ -252,7 +262,8 @@ enum dwarfs_cache_number {
 	DWARFS_CACHE_REDECODED_BYTES, /**< those of them that had been decompressed before
 					   and were evicted: many if the budget is too
 					   small */
-	DWARFS_CACHE_TURN_WAITS, /**< reads that waited for the turn of another thread, see
+	DWARFS_CACHE_TURN_WAITS, /**< reads that waited until other threads had read what is
+				      cached or had their turn, see
 				      dwarfs_context_set_cache_bytes() */
 	DWARFS_CACHE_READ_BYTES, /**< bytes read or borrowed through the cache */
 	DWARFS_CACHE_REFUSED,	 /**< reads that failed because of

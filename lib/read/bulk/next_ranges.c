@@ -72,6 +72,36 @@ static bool next_in_parent(struct directory_cursor *place)
 	return true;
 }
 
+/* The positions of all entries in the order of paths. */
+static int number_entries(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct view *view = owner;
+	struct directory_cursor place = { .view = view,
+					  .entry_of = dw_lazy_items(&view->entries) };
+	auto_free uint32_t *items = dw_calloc(view->entry_count, sizeof(*items));
+	uint32_t count = 0;
+
+	if (!items)
+		return dw_fail_nomem(err);
+	/* Damaged metadata may have cycles. */
+	for (bool is_inside = start_directory(&place, 0);
+	     is_inside && count < view->entry_count;) {
+		uint32_t inode;
+
+		if (place.entry >= place.end) {
+			is_inside = next_in_parent(&place);
+			continue;
+		}
+		if (dw_view_entry_inode(view, place.entry, &inode, NULL) < 0)
+			break;
+		items[place.entry++] = count++;
+		if (inode != 0 && inode < view->directory_count)
+			is_inside = start_directory(&place, inode);
+	}
+	*items_out = dw_steal(items);
+	return 0;
+}
+
 /* What is searched, and what was found. */
 struct range_search {
 	struct pieces pieces; /* of the block */
@@ -194,27 +224,31 @@ static int join_pieces(const struct pieces *pieces, uint64_t most_bytes,
 	return 0;
 }
 
-int dw_siblings_in(const dwarfs_image *image, struct chunk_reader reader, uint32_t block,
-		   uint64_t from, uint64_t most_bytes, struct range **list_out,
-		   size_t *count_out, dwarfs_error **err)
+/* Make the tables that a search needs; damaged metadata has none. Fails only with NOMEM. */
+static int make_tables(const struct view *view, bool with_positions, bool *made_out,
+		       dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int ret = dw_view_need_directories(view, &why);
+
+	if (ret == 0)
+		ret = dw_lazy_make(&view->entries, map_entries, view, &why);
+	if (ret == 0 && with_positions)
+		ret = dw_lazy_make(&view->positions, number_entries, view, &why);
+	*made_out = ret == 0;
+	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
+}
+
+/* Add the pieces of the file that is read and of those after it. */
+static int search_pieces(const dwarfs_image *image, struct chunk_reader reader,
+			 uint64_t from, struct range_search *search, dwarfs_error **err)
 {
 	const struct view *view = image->view;
 	struct directory_cursor place = { .view = view };
-	auto_range_search struct range_search search = { .block = block,
-							 .most_bytes = most_bytes };
 	struct chunk_range range;
-	auto_error dwarfs_error *why = NULL;
 	uint32_t entry;
 	int ret;
 
-	*list_out = NULL;
-	*count_out = 0;
-	if (reader.inode >= view->inode_count)
-		return 0;
-	if ((ret = dw_view_need_directories(view, &why)) == 0)
-		ret = dw_lazy_make(&view->entries, map_entries, view, &why);
-	if (ret < 0)
-		return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 	place.entry_of = dw_lazy_items(&view->entries);
 	entry = place.entry_of[reader.inode];
 	if (entry == 0 || !start_directory(&place, dw_view_directory_of(view, entry)) ||
@@ -225,9 +259,42 @@ int dw_siblings_in(const dwarfs_image *image, struct chunk_reader reader, uint32
 	    reader.chunk < range.first || reader.chunk >= range.end)
 		return 0;
 	range.first = reader.chunk;
-	if ((ret = add_file_pieces(&search, view, range, from, err)) < 0 ||
-	    (ret = walk_siblings(&search, &place, err)) < 0)
+	ret = add_file_pieces(search, view, range, from, err);
+	return ret < 0 ? ret : walk_siblings(search, &place, err);
+}
+
+int dw_siblings_in(const dwarfs_image *image, struct chunk_reader reader, uint32_t block,
+		   uint64_t from, uint64_t most_bytes, struct range **list_out,
+		   size_t *count_out, dwarfs_error **err)
+{
+	auto_range_search struct range_search search = { .block = block,
+							 .most_bytes = most_bytes };
+	bool is_made;
+	int ret;
+
+	*list_out = NULL;
+	*count_out = 0;
+	if (reader.inode >= image->view->inode_count)
+		return 0;
+	if ((ret = make_tables(image->view, false, &is_made, err)) < 0 || !is_made ||
+	    (ret = search_pieces(image, reader, from, &search, err)) < 0)
 		return ret;
 	dw_pieces_sort_by_offset(&search.pieces);
 	return join_pieces(&search.pieces, most_bytes, list_out, count_out, err);
+}
+
+uint64_t dw_reader_position(const dwarfs_image *image, struct chunk_reader reader)
+{
+	const struct view *view = image->view;
+	struct chunk_range range;
+	bool is_made;
+	uint32_t entry;
+
+	if (reader.inode >= view->inode_count ||
+	    make_tables(view, true, &is_made, NULL) < 0 || !is_made ||
+	    dw_view_chunk_range(view, reader.inode, &range, NULL) < 0)
+		return 0;
+	entry = dw_lazy_items(&view->entries)[reader.inode];
+	return (uint64_t)dw_lazy_items(&view->positions)[entry] << 32 |
+	       (uint32_t)(reader.chunk - range.first);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * read/bulk/next_ranges: which ranges of a block will be read soon if a directory is
- * read.
+ * read, and where a reader is in that order.
  */
 #ifndef DW_READ_BULK_NEXT_RANGES_H
 #define DW_READ_BULK_NEXT_RANGES_H
@@ -19,5 +19,9 @@
 int dw_siblings_in(const dwarfs_image *image, struct chunk_reader reader, uint32_t block,
 		   uint64_t from, uint64_t most_bytes, struct range **list_out,
 		   size_t *count_out, dwarfs_error **err);
+
+/* The position of a reader: the entry of its file in the order of paths times 2^32, and the
+ * chunk of the file. 0 if it is not known. */
+uint64_t dw_reader_position(const dwarfs_image *image, struct chunk_reader reader);
 
 #endif

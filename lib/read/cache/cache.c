@@ -344,6 +344,18 @@ static int find_siblings(struct cache *cache, struct dwarfs_image *image, uint32
 	return 0;
 }
 
+/* The lock is held on entry and exit. */
+static uint64_t locate_reader(struct cache *cache, const struct dwarfs_image *image,
+			      struct chunk_reader reader)
+{
+	uint64_t position;
+
+	pthread_mutex_unlock(&cache->lock);
+	position = dw_reader_position(image, reader);
+	pthread_mutex_lock(&cache->lock);
+	return position;
+}
+
 /* Find or decode a range; by this thread or by a job that runs already. The lock is
  * held on entry and exit. */
 static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
@@ -353,6 +365,8 @@ static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 	auto_free struct range *list = NULL;
 	struct range_list ranges = { 0 };
 	bool may_search = reader.inode != NO_INODE;
+	bool is_located = !may_search;
+	uint64_t position = 0;
 	int ret = 0;
 
 	for (bool is_first = true; ret == 0; is_first = false) {
@@ -367,8 +381,12 @@ static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 		}
 		if (!unit.slot->job && cache->decode_limit.is_exceeded)
 			return dw_cache_refuse_decode(cache, image, err);
-		if (!unit.slot->job &&
-		    !dw_cache_take_turn(cache, &unit, part, reader.inode))
+		if (!is_located && dw_cache_takes_turns(cache)) {
+			position = locate_reader(cache, image, reader);
+			is_located = true;
+			continue;
+		}
+		if (!unit.slot->job && !dw_cache_take_turn(cache, &unit, part, position))
 			continue;
 		if (may_search && !unit.part && !unit.slot->job &&
 		    (atomic_load(&cache->thrashing.is_on) ||

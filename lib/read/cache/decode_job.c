@@ -363,6 +363,7 @@ static int decode_unit(struct cache *cache, const struct unit *unit, struct rang
 	unit->slot->job = &job;
 	job.code = set_first_requests(cache, unit, &job, range, ranges, &problem);
 	resident = NULL;
+	dw_cache_wake_served(cache);
 	if (job.code == 0)
 		job.code = decode_admitted(cache, unit, &job, &resident, &problem);
 	else

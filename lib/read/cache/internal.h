@@ -51,9 +51,12 @@
  *	             and the resident of a unit without a job
  *
  * Lock order: cache->lock is innermost. No other mutex is taken while it is held; it is
- * given up before metadata is read (find_siblings) and before any I/O or decoding.
+ * given up before metadata is read (find_siblings, locate_reader) and before any I/O
+ * or decoding.
  * Conditions, all with cache->lock: job.progressed (more bytes are ready, the job ended,
- * or may run exclusively), cache.may_start, cache.memory_freed, turn_waiter.changed.
+ * or may run exclusively), cache.may_start, cache.memory_freed, turn_waiter.changed. A
+ * thread waits for its turn (turns.c) before it becomes the one that decodes a unit, with
+ * nothing pinned or reserved, so that jobs never wait for a turn.
  *
  * When the hash of a block is wrong, dw_verify_block() (read/verify.c) fails with
  * DWARFS_ERR_CHECKSUM: the job ends with that error, every waiter gets a copy, nothing of
@@ -194,9 +197,7 @@ struct decode_job {
 /* Whether blocks are decoded again and again, see turns.c. */
 struct thrashing {
 	uint64_t decoded, redecoded; /* bytes since the last measurement */
-	uint64_t read_before;	     /* read_bytes at the last measurement */
 	atomic_bool is_on;	     /* most was decoded before; read without the lock */
-	bool is_wasteful;	     /* and much more was decoded than read */
 };
 
 /* How much may be decoded for what is read, see decode_limit.c. */
@@ -213,22 +214,40 @@ struct decode_limit {
 struct turn_waiter {
 	const struct unit *unit;
 	struct range range;
-	pthread_cond_t changed; /* need not wait any more, or is the first */
+	uint64_t position; /* see dw_reader_position() */
+	struct turn_reader *reader;
+	bool is_chosen;		/* may decode */
+	pthread_cond_t changed; /* need not wait any more */
 	struct turn_waiter *next, *previous;
 };
 
+enum turn_state { TURN_RUNNING, TURN_WAITING, TURN_CHOSEN, TURN_LATE };
+
+/* A thread that takes part in turns. */
+struct turn_reader {
+	pthread_t thread;
+	enum turn_state state;
+	uint64_t turn;	       /* number of the last turn in which it was in the group */
+	unsigned strikes;      /* how often the others waited for it in vain */
+	uint64_t pardon_after; /* decodes until they wait for it again */
+};
+#define MAX_TURN_READERS 64
+
 /* Whose turn it is to decode, see turns.c. */
 struct turns {
-	bool is_taken;
-	int decoding;	  /* threads that decode for a reader now */
-	pthread_t thread; /* that decoded last in this turn */
-	uint32_t inode;	  /* that it read last */
-	uint64_t end;	  /* decode_clock at which another thread may have the turn */
-	uint64_t decodes; /* starts and ends of decodes, to see whether it is idle */
+	int decoding;	   /* threads that decode for a reader now */
+	uint64_t decodes;  /* starts and ends of decodes, to see whether it is idle */
+	uint64_t position; /* of the reader for which was decoded last */
+	const struct dwarfs_image *image; /* that it reads; may be closed */
+	uint64_t number;		  /* of turns so far */
+	uint64_t end; /* decode_clock at which another group may have the turn */
 	struct turn_waiter *first, *last; /* threads that wait, in order */
 	uint64_t waits;
-	uint64_t resume_at;  /* decode_clock before which there are no turns */
-	unsigned idle_turns; /* since the last complete turn */
+	unsigned vain_waits; /* for threads that did not come, since one came */
+	uint64_t
+		resume_at; /* decode_clock before which nobody waits for threads that run */
+	struct turn_reader readers[MAX_TURN_READERS];
+	size_t reader_count;
 };
 
 struct cache {
@@ -398,10 +417,16 @@ uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache);
 void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t from,
 			    uint64_t to);
 
-/* Wait until this thread may decode bytes of a file, or another thread has decoded them
- * or begins to. False after a wait: look the bytes up again. */
+/* Whether threads take turns now. */
+bool dw_cache_takes_turns(const struct cache *cache);
+
+/* Wait until this thread may decode bytes for a reader at a position, or another thread
+ * has decoded them or begins to. False after a wait: look the bytes up again. */
 bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct range range,
-			uint32_t inode);
+			uint64_t position);
+
+/* A job has begun: threads that wait for a turn may want bytes of its unit. */
+void dw_cache_wake_served(struct cache *cache);
 
 /* A decode for a reader begins or has ended. */
 void dw_cache_note_decode(struct cache *cache, bool begins);

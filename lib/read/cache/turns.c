@@ -4,33 +4,66 @@
  *
  * Several threads that read through the image at different positions, with a budget for
  * few blocks, evict what the others will read next. Takes a thread that must decode;
- * returns when it may. There are turns only while more than half of what is decoded was
- * decoded before, WASTED_TIMES as many bytes are decoded as read, and the budget is less
- * than FEW_UNITS of the largest units. One thread has the turn until TURN_BUDGETS budgets
- * and units were decoded and another thread waits. If it decodes nothing for some
- * milliseconds, there are no turns for some time. The others wait in the order of their
- * arrival; reads of cached bytes, and of bytes that a job is decoding already, never
- * wait.
+ * returns when it may. There are turns while the budget is less than FEW_UNITS of the
+ * largest units, from when more than half of what is decoded was decoded before until it
+ * is less than an eighth.
  *
- * All functions are called with cache->lock held.
+ * One thread decodes at a time, and only when all others wait, too: then everything that
+ * is cached was read by those that need it, and may be evicted. Which of the waiting
+ * threads is next:
+ *
+ *	1. of the group that has the turn, the thread that is most behind in the order of
+ *	   paths. A thread joins it where it waits at most NEAR_FILES from the position of
+ *	   the last decode, and leaves it when it goes back. So threads that read the same
+ *	   files, or files in one directory, stay together, and a block is decoded once for
+ *	   all.
+ *	2. if there are none, or the turn of this group is over because TURN_BUDGETS
+ *	   budgets and units were decoded for each of its threads, the thread that has
+ *	   waited longest. A new turn begins at its position. So a larger group is faster
+ *	   and reaches the next one, with which it is joined, and a thread waits as long as
+ *	   without groups.
+ *
+ * Reads of cached bytes, and of bytes that a job is decoding already, never wait. A thread
+ * that neither waits nor reads for IDLE_POLLS intervals is late: nobody waits for it until
+ * it must decode again, and the more often this happens the longer not even then, so that
+ * a thread that is slow, has ended, or does not exist in a forked process delays the
+ * others by a few milliseconds; if this happens FEW_VAIN_WAITS times and no thread came
+ * meanwhile, nobody waits for any thread for some time. MOST_POLLS limits a wait while
+ * others read, or decode in a callback of the program that does not return.
+ *
+ * States of a thread in the table of readers:
+ *
+ *	RUNNING   reads cached bytes, decodes, or does something else: the others wait
+ *	WAITING   is in the queue
+ *	CHOSEN    may decode, from when it was chosen to when it does
+ *	LATE      as RUNNING, but nobody waits for it
+ *
+ * All functions are called with cache->lock held; waiting gives it up.
  */
 #include "pool/threads.h"
 #include "read/cache/internal.h"
 
 #define FEW_UNITS	  4
-#define TURN_BUDGETS	  4
-#define WASTED_TIMES	  4 /* decoded for each byte read */
+#define TURN_BUDGETS	  16
+#define NEAR_FILES	  64
 #define THRASHING_BUDGETS 2 /* budgets decoded between two measurements */
 #define POLL_NS		  (2 * 1000 * 1000)
-#define IDLE_POLLS	  4 /* after which a turn is not used */
-#define MAX_IDLE_TURNS	  20
+#define IDLE_POLLS	  8   /* after which threads that do not read are late */
+#define MOST_POLLS	  256 /* after which all that do not wait are, or that decode */
+#define MOST_STRIKES	  20
+#define FEW_VAIN_WAITS	  3
+
+static bool has_few_units(const struct cache *cache)
+{
+	return cache->budget / FEW_UNITS < cache->largest_unit;
+}
 
 void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t from,
 			    uint64_t to)
 {
 	struct thrashing *thrashing = &cache->thrashing;
 	uint64_t again = slot->once_ready < to ? slot->once_ready : to;
-	uint64_t read = atomic_load(&cache->read_bytes);
+	uint64_t share;
 
 	again = again > from ? again - from : 0;
 	cache->decoded_bytes += to - from;
@@ -43,35 +76,100 @@ void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t fro
 	dw_cache_check_decode_limit(cache);
 	if (thrashing->decoded < THRASHING_BUDGETS * cache->budget)
 		return;
-	thrashing->is_wasteful =
-		atomic_load(&thrashing->is_on) &&
-		thrashing->decoded / WASTED_TIMES > read - thrashing->read_before;
-	atomic_store(&thrashing->is_on, thrashing->redecoded > thrashing->decoded / 2);
-	thrashing->read_before = read;
+	/* With turns less is decoded again. */
+	share = atomic_load(&thrashing->is_on) && has_few_units(cache) ? 8 : 2;
+	atomic_store(&thrashing->is_on,
+		     thrashing->redecoded > thrashing->decoded / share);
 	thrashing->decoded = thrashing->redecoded = 0;
 }
 
-static bool takes_turns(const struct cache *cache)
+bool dw_cache_takes_turns(const struct cache *cache)
 {
-	return cache->thrashing.is_wasteful && !cache->decode_limit.is_exceeded &&
-	       cache->decode_clock >= cache->turns.resume_at &&
-	       cache->budget / FEW_UNITS < cache->largest_unit;
+	return atomic_load(&cache->thrashing.is_on) && !cache->decode_limit.is_exceeded &&
+	       has_few_units(cache);
 }
 
-/* A reader is a thread, or requests for the same file from several threads. */
-static bool has_turn(const struct turns *turns, uint32_t inode)
-{
-	return turns->is_taken && (pthread_equal(turns->thread, pthread_self()) ||
-				   (inode != NO_INODE && turns->inode == inode));
-}
-
-/* Whether bytes can be had without a turn. */
+/* Whether bytes can be had without decoding. */
 static bool is_served(const struct unit *unit, struct range range)
 {
 	return unit->slot->job || (!unit->part && atomic_load(&unit->slot->parts)) ||
 	       dw_cache_is_ready(unit->slot, range) ||
 	       dw_cache_find_extent(unit->slot, range);
 }
+
+/* -- the table of readers ------------------------------------------------------------ */
+
+/* The entry of this thread. If the table is full, that of a thread that does not wait is
+ * taken, or there is none. */
+static struct turn_reader *own_entry(struct turns *turns, bool may_create)
+{
+	struct turn_reader *taken = NULL;
+
+	for (size_t i = 0; i < turns->reader_count; i++) {
+		struct turn_reader *reader = &turns->readers[i];
+
+		if (pthread_equal(reader->thread, pthread_self()))
+			return reader;
+		if (reader->state == TURN_LATE ||
+		    (reader->state == TURN_RUNNING && !taken))
+			taken = reader;
+	}
+	if (!may_create)
+		return NULL;
+	if (turns->reader_count < MAX_TURN_READERS)
+		taken = &turns->readers[turns->reader_count++];
+	if (taken)
+		*taken = (struct turn_reader){ .thread = pthread_self() };
+	return taken;
+}
+
+/* Whether a thread must be waited for. */
+static bool others_run(const struct cache *cache)
+{
+	const struct turns *turns = &cache->turns;
+
+	if (cache->decode_clock < turns->resume_at)
+		return false;
+	for (size_t i = 0; i < turns->reader_count; i++)
+		if (turns->readers[i].state == TURN_RUNNING ||
+		    turns->readers[i].state == TURN_CHOSEN)
+			return true;
+	return false;
+}
+
+/* Do not wait for threads that run. If nobody came several times, do not wait at all for
+ * some time, twice as long as the last time. */
+static void give_up_waiting(struct cache *cache)
+{
+	struct turns *turns = &cache->turns;
+
+	if (turns->vain_waits < FEW_VAIN_WAITS + MOST_STRIKES)
+		turns->vain_waits++;
+	if (turns->vain_waits > FEW_VAIN_WAITS)
+		turns->resume_at =
+			cache->decode_clock + ((cache->budget + cache->largest_unit)
+					       << (turns->vain_waits - FEW_VAIN_WAITS));
+	for (size_t i = 0; i < turns->reader_count; i++) {
+		struct turn_reader *reader = &turns->readers[i];
+
+		if (reader->state != TURN_RUNNING && reader->state != TURN_CHOSEN)
+			continue;
+		reader->state = TURN_LATE;
+		if (reader->strikes < MOST_STRIKES)
+			reader->strikes++;
+		reader->pardon_after = (UINT64_C(1) << reader->strikes) - 2;
+	}
+}
+
+/* The thread goes on after it has waited or decoded. */
+static void set_running(struct turn_reader *reader)
+{
+	reader->state = reader->pardon_after > 0 ? TURN_LATE : TURN_RUNNING;
+	if (reader->pardon_after > 0)
+		reader->pardon_after--;
+}
+
+/* -- the queue ----------------------------------------------------------------------- */
 
 static void enter_queue(struct turns *turns, struct turn_waiter *waiter)
 {
@@ -93,106 +191,192 @@ static void leave_queue(struct turns *turns, struct turn_waiter *waiter)
 		waiter->next->previous = waiter->previous;
 	else
 		turns->last = waiter->previous;
+	/* The first one looks after the others. */
+	if (turns->first)
+		pthread_cond_signal(&turns->first->changed);
+}
+
+/* Whether a thread is in the group that has the turn: it is near, or was when it waited
+ * before and has read on since. */
+static bool is_in_group(const struct turns *turns, const struct turn_waiter *waiter)
+{
+	const uint64_t near = (uint64_t)NEAR_FILES << 32, at = waiter->position;
+
+	if (waiter->unit->image != turns->image || turns->position > at + near)
+		return false;
+	return at <= turns->position + near || waiter->reader->turn == turns->number;
+}
+
+/* The waiting thread that may decode next; NULL if none waits. */
+static struct turn_waiter *next_waiter(const struct cache *cache)
+{
+	const struct turns *turns = &cache->turns;
+	struct turn_waiter *behind = NULL, *other = NULL;
+
+	for (struct turn_waiter *waiter = turns->first; waiter; waiter = waiter->next) {
+		if (!is_in_group(turns, waiter))
+			other = other ? other : waiter;
+		else if (!behind || waiter->position < behind->position)
+			behind = waiter;
+	}
+	return behind && (!other || cache->decode_clock < turns->end) ? behind : other;
+}
+
+static void start_turn(struct cache *cache, const struct turn_waiter *waiter)
+{
+	struct turns *turns = &cache->turns;
+	bool is_new = !is_in_group(turns, waiter) || cache->decode_clock >= turns->end;
+	uint32_t count = 0;
+
+	turns->position = waiter->position;
+	turns->image = waiter->unit->image;
+	turns->number += is_new;
+	waiter->reader->turn = turns->number;
+	for (struct turn_waiter *other = turns->first; other; other = other->next) {
+		if (!is_in_group(turns, other))
+			continue;
+		other->reader->turn = turns->number;
+		count++;
+	}
+	if (!is_new)
+		return;
+	turns->end = cache->decode_clock + (count > 0 ? count : 1) * TURN_BUDGETS *
+						   (cache->budget + cache->largest_unit);
 }
 
 static bool has_to_wait(const struct cache *cache, const struct turn_waiter *waiter)
 {
-	return takes_turns(cache) && !is_served(waiter->unit, waiter->range) &&
-	       (cache->turns.first != waiter || cache->turns.is_taken);
+	return dw_cache_takes_turns(cache) && !waiter->is_chosen &&
+	       !is_served(waiter->unit, waiter->range);
 }
 
-/* Wake the threads that need not wait any more. The first one sees the end of a turn that
- * is not used. */
+/* Choose a thread if all wait, and wake those that need not wait any more. */
 static void wake_waiters(struct cache *cache)
 {
-	for (struct turn_waiter *waiter = cache->turns.first; waiter;
-	     waiter = waiter->next)
-		if (!has_to_wait(cache, waiter) || waiter == cache->turns.first)
-			pthread_cond_signal(&waiter->changed);
-}
-
-static void end_turn(struct cache *cache)
-{
-	cache->turns.is_taken = false;
-	wake_waiters(cache);
-}
-
-/* The thread that has the turn does not use it: let all threads decode for some time,
- * twice as long as the last time if there was no complete turn since then. */
-static void suspend_turns(struct cache *cache)
-{
 	struct turns *turns = &cache->turns;
+	bool is_anybody_served = false;
 
-	turns->resume_at = cache->decode_clock +
-			   ((cache->budget + cache->largest_unit) << turns->idle_turns);
-	if (turns->idle_turns < MAX_IDLE_TURNS)
-		turns->idle_turns++;
-	end_turn(cache);
-}
-
-/* Wait to be the first in the queue and for the end of the turn; or until the bytes are
- * there, or there are no turns any more. */
-static void wait_for_turn(struct cache *cache, struct turn_waiter *self)
-{
-	struct turns *turns = &cache->turns;
-	uint64_t decodes = turns->decodes;
-	int idle_polls = 0;
-
-	turns->waits++;
-	enter_queue(turns, self);
-	while (has_to_wait(cache, self)) {
-		int64_t until = dw_time_from_now(POLL_NS);
-
-		if (turns->first != self)
-			pthread_cond_wait(&self->changed, &cache->lock);
-		else if (dw_condition_wait(&self->changed, &cache->lock, until) ||
-			 turns->decoding > 0 || decodes != turns->decodes)
-			idle_polls = 0;
-		else if (++idle_polls == IDLE_POLLS)
-			suspend_turns(cache);
-		decodes = turns->decodes;
+	for (struct turn_waiter *waiter = turns->first; waiter; waiter = waiter->next) {
+		if (has_to_wait(cache, waiter))
+			continue;
+		is_anybody_served = true;
+		pthread_cond_signal(&waiter->changed);
 	}
-	leave_queue(turns, self);
-	wake_waiters(cache);
+	if (is_anybody_served || !turns->first || others_run(cache))
+		return;
+
+	struct turn_waiter *next = next_waiter(cache);
+
+	next->is_chosen = true;
+	start_turn(cache, next);
+	pthread_cond_signal(&next->changed);
+}
+
+/* What was seen of the threads that run. */
+struct watch {
+	uint64_t decodes, read;
+	int polls, idle_polls;
+};
+
+/* Once in each interval: whether to wait no longer for threads that run. */
+static bool is_wait_over(const struct cache *cache, struct watch *watch)
+{
+	const struct turns *turns = &cache->turns;
+	uint64_t read = atomic_load(&cache->read_bytes);
+	bool is_over;
+
+	watch->polls++;
+	watch->idle_polls++;
+	if (watch->decodes != turns->decodes)
+		watch->polls = 0;
+	if (watch->decodes != turns->decodes || turns->decoding > 0 ||
+	    watch->read != read)
+		watch->idle_polls = 0;
+	watch->decodes = turns->decodes;
+	watch->read = read;
+	is_over = watch->idle_polls >= IDLE_POLLS || watch->polls >= MOST_POLLS;
+	if (is_over)
+		watch->polls = watch->idle_polls = 0;
+	return is_over;
+}
+
+/* Wait until chosen, or the bytes are there, or there are no turns any more. The first
+ * thread in the queue looks after those that run. */
+static void wait_in_queue(struct cache *cache, struct turn_waiter *self)
+{
+	struct turns *turns = &cache->turns;
+	struct watch watch = { turns->decodes, atomic_load(&cache->read_bytes), 0, 0 };
+
+	while (has_to_wait(cache, self)) {
+		if (turns->first != self) {
+			pthread_cond_wait(&self->changed, &cache->lock);
+			continue;
+		}
+		if (dw_condition_wait(&self->changed, &cache->lock,
+				      dw_time_from_now(POLL_NS)))
+			continue;
+		if (is_wait_over(cache, &watch))
+			give_up_waiting(cache);
+		wake_waiters(cache);
+	}
+}
+
+void dw_cache_wake_served(struct cache *cache)
+{
+	if (cache->turns.first)
+		wake_waiters(cache);
 }
 
 bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct range range,
-			uint32_t inode)
+			uint64_t position)
 {
 	struct turns *turns = &cache->turns;
-	struct turn_waiter self = { .unit = unit, .range = range };
+	struct turn_reader *reader =
+		dw_cache_takes_turns(cache) ? own_entry(turns, true) : NULL;
+	struct turn_waiter self = {
+		.unit = unit, .range = range, .position = position, .reader = reader
+	};
 	bool waits;
 
-	if (!takes_turns(cache))
+	if (!reader || reader->state == TURN_CHOSEN)
 		return true;
-	if (has_turn(turns, inode) && cache->decode_clock >= turns->end && turns->first) {
-		turns->idle_turns = 0;
-		end_turn(cache);
+	/* It came while another one waited for it. */
+	if (reader->state == TURN_RUNNING && turns->first)
+		reader->strikes = 0;
+	/* There are several threads indeed. */
+	if (turns->first || turns->decoding > 0) {
+		turns->vain_waits = 0;
+		turns->resume_at = 0;
 	}
-	waits = !has_turn(turns, inode) && (turns->is_taken || turns->first) &&
+	reader->state = TURN_WAITING;
+	waits = (others_run(cache) || turns->first) &&
 		dw_condition_init(&self.changed) == 0;
-	if (waits) {
-		wait_for_turn(cache, &self);
+	if (!waits) {
+		start_turn(cache, &self);
+	} else {
+		turns->waits += others_run(cache);
+		enter_queue(turns, &self);
+		wake_waiters(cache);
+		wait_in_queue(cache, &self);
+		leave_queue(turns, &self);
 		pthread_cond_destroy(&self.changed);
 	}
-	if (is_served(unit, range))
-		return false;
-	if (!has_turn(turns, inode)) {
-		turns->is_taken = true;
-		turns->end = cache->decode_clock +
-			     TURN_BUDGETS * (cache->budget + cache->largest_unit);
-	}
-	turns->thread = pthread_self();
-	turns->inode = inode;
+	if ((self.is_chosen || !waits) && !is_served(unit, range))
+		reader->state = TURN_CHOSEN;
+	else
+		set_running(reader);
 	return !waits;
 }
 
 void dw_cache_note_decode(struct cache *cache, bool begins)
 {
 	struct turns *turns = &cache->turns;
+	struct turn_reader *reader = own_entry(turns, false);
 
 	turns->decoding += begins ? 1 : -1;
 	turns->decodes++;
-	if (!begins && turns->first)
-		wake_waiters(cache);
+	if (reader && reader->state == TURN_CHOSEN && !begins)
+		set_running(reader);
+	if (!begins)
+		dw_cache_wake_served(cache);
 }

@@ -34,6 +34,7 @@ void dw_view_free(struct view *view)
 	dw_lazy_free(&view->orders);
 	dw_lazy_free(&view->pivots);
 	dw_lazy_free(&view->entries);
+	dw_lazy_free(&view->positions);
 	dw_free(view);
 }
 
@@ -156,6 +157,7 @@ int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
 	    (ret = dw_lazy_init(&view->orders, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->pivots, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->entries, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->positions, err)) < 0 ||
 	    (ret = dw_schema_parse(schema, &view->schema, err)) < 0)
 		return ret;
 	root = &view->schema.layouts[view->schema.root];

@@ -117,6 +117,7 @@ struct view {
 	struct lazy prints;	     /* hashes of names; see name_lookup.c */
 	struct lazy orders;	     /* which directories are sorted; see name_lookup.c */
 	struct lazy entries;	     /* one entry of each inode; see next_ranges.c */
+	struct lazy positions;	     /* of entries in the order of paths; the same */
 	struct lazy pivots;	     /* among names; see name_pivots.h */
 	atomic_bool names_are_mixed; /* not sorted */
 
