@@ -6,9 +6,11 @@
 
 Builds the sdist and the wheel (scripts/wheels.py), installs the wheel in virtual environments with
 the oldest and the newest fsspec, and runs the tests there. Builds the Java package with the file
-system of Hadoop, and reads an image by Spark. A test whose packages cannot be
-installed is skipped with the reason. Ends with "N passed, N failed, N skipped".
+system of Hadoop, and reads an image by Spark. Two of these are done at a time, as much of it is
+waiting for packages and servers. A test whose packages cannot be installed is skipped with the
+reason. Ends with "N passed, N failed, N skipped".
 """
+import concurrent.futures
 import glob
 import os
 import re
@@ -20,25 +22,33 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TESTS = os.path.join(ROOT, "tests", "bindings")
 ENVIRONMENTS = (
-    # name, packages, tests
-    ("oldest", ["fsspec==2022.11.0"], ["test_fsspec.py"]),
+    # name, packages, tests; the longest first
     ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow", "duckdb"],
      ["test_fsspec.py", "test_typing.py", "test_dask.py", "test_python.py", "test_native.py",
       "test_distributed.py", "test_processes.py"]),
-    ("ratarmount", ["ratarmountcore>=0.11"], ["test_ratarmount.py"]),
     ("ray", ["ray[data]", "fsspec", "pandas"], ["test_ray.py"]),
+    ("ratarmount", ["ratarmountcore>=0.11"], ["test_ratarmount.py"]),
+    ("oldest", ["fsspec==2022.11.0"], ["test_fsspec.py"]),
 )
 PYSPARK = "pyspark==3.5.3"
-LIMIT = 300  # seconds for a test or an installation that hangs
+LIMIT = 600  # seconds for a test or an installation that hangs, beside another one
+AT_A_TIME = 2
 
 
 class Counts:
+    """The counts of some tests; what they print is complete lines, also beside other tests."""
+
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
 
+    def join(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
     def skip(self, what, why):
         self.skipped += 1
-        print(f"skipped: {what}: {why}", flush=True)
+        say(f"skipped: {what}: {why}")
 
     def add_tap(self, what, returncode, text):
         """The cases of a test that prints TAP."""
@@ -50,9 +60,7 @@ class Counts:
         self.passed += passed
         self.failed += failed
         self.skipped += skipped
-        print(f"{'failed' if failed else 'passed'}: {what}", flush=True)
-        if failed:
-            print(text, flush=True)
+        say(f"{'failed' if failed else 'passed'}: {what}" + (f"\n{text}" if failed else ""))
 
     def add(self, what, returncode, text):
         """The cases of a test by unittest."""
@@ -67,13 +75,17 @@ class Counts:
         if returncode and not failed or not ran:
             failed += 1
         for name, why in re.findall(r"^(\w+) .*\.\.\. skipped (.*)$", text, re.M):
-            print(f"skipped: {what}: {name}: {why}", flush=True)
+            say(f"skipped: {what}: {name}: {why}")
         self.passed += max(0, int(ran.group(1)) - failed - skipped) if ran else 0
         self.failed += failed
         self.skipped += skipped
-        print(f"{'failed' if failed else 'passed'}: {what}", flush=True)
-        if failed:
-            print(text, flush=True)
+        say(f"{'failed' if failed else 'passed'}: {what}" + (f"\n{text}" if failed else ""))
+
+
+def say(text):
+    """One write, which another thread does not divide."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def run(*command, **options):
@@ -91,8 +103,27 @@ def last_line(text):
     return (text.strip().splitlines() or ["no output"])[-1]
 
 
-def test(folder, wheel, packages, names, counts):
-    """Install packages and the wheel in an environment of their own, and run tests there."""
+def build(output):
+    """The counts of the build, and the path of the wheel, or None."""
+    counts, wheel = Counts(), None
+    code, text = run(sys.executable, os.path.join(ROOT, "scripts", "wheels.py"), output)
+    if code != 0 and re.search(r"No matching distribution|Could not find a version|"
+                               r"Max retries|NewConnectionError|ReadTimeout", text):
+        counts.skip("all", f"no packages from PyPI: {last_line(text)}")
+    elif code != 0:
+        counts.failed += 1
+        say(text)
+    else:
+        counts.passed += 1
+        say("passed: wheels.py")
+        wheel = last_line(text)
+    return counts, wheel
+
+
+def test(folder, built, packages, names):
+    """Install packages and the wheel, once it is built, in an environment of their own, and run tests
+    there."""
+    counts = Counts()
     python = os.path.join(folder, "bin", "python")
     code, text = run(sys.executable, "-m", "venv", "--clear", folder)
     if code == 0:
@@ -100,32 +131,37 @@ def test(folder, wheel, packages, names, counts):
     if code != 0:
         for name in names:
             counts.skip(name, f"{' '.join(packages)} cannot be installed: {last_line(text)}")
-        return
+        return counts
+    wheel = built.result()[1]
+    if not wheel:
+        return counts
     code, text = run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     if code != 0:
         counts.failed += 1
-        print(text)
-        return
+        say(text)
+        return counts
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     env.update(PYTHONDONTWRITEBYTECODE="1", DWARFS_BINDINGS="installed")
     for name in names:
         code, text = run(python, os.path.join(TESTS, name), "-v", env=env, cwd=folder)
         counts.add(f"{name} ({packages[0]})", code, text)
+    return counts
 
 
-def spark(folder, counts):
+def spark(folder):
     """Build the Java package with the jars of a pyspark, and read an image by it."""
+    counts = Counts()
     name, python = "test_spark.py", os.path.join(folder, "bin", "python")
     build = os.path.join(folder, "build")
     if not shutil.which("javac"):
         counts.skip(name, "no JDK")
-        return
+        return counts
     code, text = run(sys.executable, "-m", "venv", "--clear", folder)
     if code == 0:
         code, text = run(python, "-m", "pip", "install", "--quiet", PYSPARK)
     if code != 0:
         counts.skip(name, f"{PYSPARK} cannot be installed: {last_line(text)}")
-        return
+        return counts
     (jars,) = glob.glob(os.path.join(folder, "lib", "python*", "site-packages", "pyspark", "jars"))
     jars = os.path.join(jars, "*")
     code, text = run("meson", "setup", build, ROOT, "-Djava=enabled", f"-Dhadoop={jars}",
@@ -135,13 +171,14 @@ def spark(folder, counts):
     built = glob.glob(os.path.join(build, "bindings", "java", "dwarfs-*.jar"))
     if code != 0 or len(built) != 1:
         counts.failed += 1
-        print(text)
-        return
+        say(text)
+        return counts
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", MKDWARFS=os.path.join(build, "utils", "mkdwarfs"),
                PYTHONPATH=os.path.join(ROOT, "tests", "support"))
     code, text = run(python, os.path.join(TESTS, name), built[0], os.path.join(build, "bindings", "java"),
                      jars, env=env, cwd=folder)
     counts.add_tap(f"{name} ({PYSPARK})", code, text)
+    return counts
 
 
 def main():
@@ -151,21 +188,15 @@ def main():
     # A shell lets background processes ignore it, and the programs started here would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    counts = Counts()
-    code, text = run(sys.executable, os.path.join(ROOT, "scripts", "wheels.py"), output)
-    if code != 0 and re.search(r"No matching distribution|Could not find a version|"
-                               r"Max retries|NewConnectionError|ReadTimeout", text):
-        counts.skip("all", f"no packages from PyPI: {last_line(text)}")
-    elif code != 0:
-        counts.failed += 1
-        print(text)
-    else:
-        counts.passed += 1
-        print("passed: wheels.py")
-        wheel = text.strip().splitlines()[-1]
-        for name, packages, names in ENVIRONMENTS:
-            test(os.path.join(output, name), wheel, packages, names, counts)
-    spark(os.path.join(output, "spark"), counts)
+    with concurrent.futures.ThreadPoolExecutor(1) as builder, \
+            concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as tester:
+        built = builder.submit(build, output)
+        tests = [tester.submit(test, os.path.join(output, name), built, packages, names)
+                 for name, packages, names in ENVIRONMENTS]
+        tests.append(tester.submit(spark, os.path.join(output, "spark")))
+        counts = built.result()[0]
+        for done in tests:
+            counts.join(done.result())
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0
 
