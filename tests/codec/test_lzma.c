@@ -488,8 +488,6 @@ static void ranges_of_a_block_are_adapted_to(void **state)
 		const struct span part = { data + i * RANGE, RANGE };
 
 		fills[i](data + i * RANGE, RANGE);
-		if (i == 1)
-			make_sparse(data + i * RANGE, RANGE);
 		separate += pack("lzma:level=1:adapt", part, &out);
 	}
 	size = pack("lzma:level=1:adapt", in, &out);
