@@ -209,7 +209,18 @@ static bool is_read(const struct sketch_reader *state, uint32_t number)
 
 /* -- numbers ------------------------------------------------------------------------- */
 
-/* Replace the hashes of one length by numbers from 0 on. */
+/* The end of the entries with the key of the first one. */
+static size_t end_of_equal(const struct dw_keyed *keyed, size_t first, size_t count)
+{
+	size_t end = first + 1;
+
+	while (end < count && keyed[end].key == keyed[first].key)
+		end++;
+	return end;
+}
+
+/* Replace the hashes of one length by numbers from 0 on; of a longer shingle that occurs once,
+ * which is never found again, by none. */
 static void number_length(struct sketch *sketch, enum shingle_length length,
 			  struct dw_keyed *keyed, struct dw_keyed *spare)
 {
@@ -222,11 +233,17 @@ static void number_length(struct sketch *sketch, enum shingle_length length,
 				(struct dw_keyed){ sketch->shingles[i].ids[length],
 						   (uint32_t)i };
 	dw_sort_keyed(keyed, spare, used);
-	for (size_t i = 0; i < used; i++) {
-		id += i > 0 && keyed[i].key != keyed[i - 1].key;
-		sketch->shingles[keyed[i].number].ids[length] = id;
+	for (size_t i = 0, end; i < used; i = end) {
+		bool counts;
+
+		end = end_of_equal(keyed, i, used);
+		counts = length == SHINGLE_SHORT || end - i > 1;
+		for (size_t j = i; j < end; j++)
+			sketch->shingles[keyed[j].number].ids[length] =
+				counts ? id : DW_NONE;
+		id += counts;
 	}
-	sketch->id_counts[length] = used ? id + 1 : 0;
+	sketch->id_counts[length] = id;
 }
 
 static int number_shingles(struct sketch *sketch, dwarfs_error **err)

@@ -22,7 +22,7 @@ enum shingle_length {
 };
 
 /* Numbers of the shingles at one trigger: those of equal bytes are equal. DW_NONE: the data
- * ends before the shingle does. */
+ * ends before the shingle does, or one that is not short occurs nowhere else. */
 struct shingle {
 	uint32_t ids[SHINGLE_LENGTHS];
 	uint32_t at; /* in the data of the fragment without holes, modulo 2^32 */
@@ -43,9 +43,9 @@ struct sketch {
 };
 
 /* A sketch for each order auto, at most; and what each shingle takes in memory, while it is
- * taken and used: 28 bytes, and up to 32 in a forecast of what is stored again. */
+ * taken and used: up to 30 bytes, and up to 32 in a forecast of what is stored again. */
 #define SKETCH_MAX_SHINGLES	 ((size_t)1 << 21)
-#define SKETCH_BYTES_PER_SHINGLE 60
+#define SKETCH_BYTES_PER_SHINGLE 62
 #define SKETCH_LEAST_BYTES	 32 /* of data between two shingles */
 
 void dw_sketch_free(struct sketch *sketch);

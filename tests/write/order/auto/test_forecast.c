@@ -95,15 +95,36 @@ static void a_short_run_is_stored(void **state)
 	assert_true(result.segments == 1.5 * FILE_BYTES);
 	assert_true(result.segment_count == 2);
 	fixture.minima.far = 600;
-	/* As half of it is stored again, the run is broken. */
+	/* Of the two places of its first half, the older one continues. */
 	result = forecast(&fixture, NULL);
-	assert_true(result.segments == 0);
-	assert_true(result.segment_count == 0);
+	assert_true(result.segments == FILE_BYTES);
+	assert_true(result.segment_count == 1);
 	result = forecast(&fixture, (const uint32_t[]){ 0, 1, 3, 2 });
 	assert_true(result.segments == FILE_BYTES);
 	assert_true(result.segment_count == 1);
 	fixture.minima.far = 1025;
 	assert_true(forecast(&fixture, (const uint32_t[]){ 0, 1, 3, 2 }).segments == 0);
+}
+
+static void the_oldest_place_is_kept(void **state)
+{
+	struct fixture fixture;
+	struct forecast result;
+
+	(void)state;
+	/* The second file has four times half of the first one, the last one is equal to it. */
+	set_up(&fixture, (const uint32_t[]){ 0, 1, 0, 0, 0, 0, 0, 1 });
+	fixture.pieces[1].count = 4;
+	fixture.pieces[2].count = 0;
+	for (uint32_t i = 0; i < 4; i++)
+		fixture.shingles[2 + i].at = i * (uint32_t)FILE_BYTES / 4;
+	fixture.minima.far = fixture.minima.near = 600;
+	result = forecast(&fixture, NULL);
+	assert_true(result.segments == FILE_BYTES);
+	assert_true(result.segment_count == 1);
+	fixture.shingles[1].ids[SHINGLE_LONG] =
+		DW_NONE; /* without the rest of the first one */
+	assert_true(forecast(&fixture, NULL).segments == 0);
 }
 
 static void runs_end_where_distances_differ(void **state)
@@ -227,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_runs_are_segments_wherever_they_are),
 		cmocka_unit_test(a_short_run_is_stored),
+		cmocka_unit_test(the_oldest_place_is_kept),
 		cmocka_unit_test(runs_end_where_distances_differ),
 		cmocka_unit_test(within_reach_runs_must_be_longer),
 		cmocka_unit_test(all_bytes_count),

@@ -36,6 +36,24 @@ static size_t count_common(const struct sketch *sketch, uint32_t a, uint32_t b)
 	return common;
 }
 
+/* What occurs once is found by its short shingles only. */
+static void expect_numbers(const struct sketch *sketch, uint32_t file, bool occurs_again)
+{
+	const struct sketch_piece *piece = &sketch->pieces[file];
+
+	for (uint32_t i = 0; i < piece->count; i++) {
+		const uint32_t *ids = sketch->shingles[piece->first + i].ids;
+
+		assert_true(ids[SHINGLE_SHORT] < sketch->id_counts[SHINGLE_SHORT]);
+		assert_int_equal(ids[SHINGLE_MEDIUM] != DW_NONE, occurs_again);
+		if (occurs_again)
+			assert_true(ids[SHINGLE_MEDIUM] <
+				    sketch->id_counts[SHINGLE_MEDIUM]);
+		else
+			assert_int_equal(ids[SHINGLE_LONG], DW_NONE);
+	}
+}
+
 static void common_bytes_have_common_shingles(void **state)
 {
 	uint8_t *data = dw_malloc(6 * SIZE);
@@ -64,6 +82,11 @@ static void common_bytes_have_common_shingles(void **state)
 	assert_int_equal(count_common(&sketch, 2, 3), 0);
 	assert_in_range(count_common(&sketch, 5, 1), sketch.pieces[1].count / 4,
 			sketch.pieces[1].count * 3 / 4);
+	assert_in_range(sketch.id_counts[SHINGLE_LONG], sketch.pieces[1].count / 2,
+			sketch.pieces[1].count);
+	expect_numbers(&sketch, 0, false);
+	sketch.pieces[1].count -= 2; /* less those that may end with the data */
+	expect_numbers(&sketch, 1, true);
 	dw_sketch_free(&sketch);
 	order_tree_free(place);
 	dw_free(data);
