@@ -218,10 +218,11 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  * | path       | by path |
  * | revpath    | by file name, then by the names of the directories above from the lowest up |
  * | auto       | in one of these orders: path, similar files together, versions of a file in
- *                similar directories together, revpath, similarity, nilsimsa. The size of the
- *                image in each is estimated from a sketch of the data; with a slow codec
- *                the best are then tried by packing with a faster one, with zstd 7 to 12 only
- *                those of inputs up to 1 GiB. "auto:max-trials=N": at most N of them, 0..6 |
+ *                similar directories together, with lz4 also from the middle version on,
+ *                revpath, similarity, nilsimsa. The size of the image in each is estimated
+ *                from a sketch of the data; with a slow codec the best are then tried by packing
+ *                with a faster one, with zstd 7 to 12 only those of inputs up to 1 GiB.
+ *                "auto:max-trials=N": at most N of them, 0..6 |
  * | similarity | by fingerprints of their most frequent bytes |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
  *                16384 by default |

@@ -109,6 +109,14 @@ int dw_order_group_similar(const struct order_input *input, unsigned band,
 			   uint64_t max_bytes, uint32_t *numbers, size_t count,
 			   dwarfs_error **err);
 
+/*
+ * Reorder each sequence of three and more fragments of which each one is similar to the one before
+ * it, by their MINHASH fingerprints: the middle one first, then the middle ones of both halves, and
+ * so on.
+ */
+int dw_order_middle_first(const struct order_input *input, uint32_t *numbers,
+			  size_t count, dwarfs_error **err);
+
 /* -- fingerprints, on a worker while a file is read --------------------------------- */
 
 /* Makes fingerprints, one after the other; belongs to one thread. */

@@ -14,7 +14,7 @@
 #include "write/order/auto/trial_selection.h"
 #include "write/order/auto/trial.h"
 
-#define MAX_CANDIDATES 8
+#define MAX_CANDIDATES 9
 
 struct candidate_list {
 	struct candidate list[MAX_CANDIDATES];
@@ -73,7 +73,7 @@ static int add_resembling(const struct order_input *input,
 }
 
 /* With sibling directories merged that contain the same names, once only if their contents are
- * similar, once always. */
+ * similar, once always, which stays in copy. */
 static int add_siblings(const struct order_input *input,
 			struct candidate_list *candidates, const uint32_t *by_path,
 			uint32_t *copy, size_t count, dwarfs_error **err)
@@ -98,6 +98,25 @@ static int add_siblings(const struct order_input *input,
 			return ret;
 	}
 	return 0;
+}
+
+/*
+ * With a codec such as lz4, where segments save most of what is repeated: the same from the middle
+ * version on. With zstd 9 it is between 0.6 % smaller and 1.1 % larger than the siblings, which no
+ * forecast tells.
+ */
+static int add_middle_first(const struct order_input *input,
+			    struct candidate_list *candidates, uint32_t *siblings,
+			    size_t count, dwarfs_error **err)
+{
+	int ret;
+
+	if (!input->settings || dw_codec_finds_matches(&input->settings->codec))
+		return 0;
+	if ((ret = dw_order_middle_first(input, siblings, count, err)) < 0)
+		return ret;
+	return add_candidate(candidates, "siblings by name, middle first",
+			     CANDIDATE_BY_SIBLING_NAMES, siblings, count, err);
 }
 
 /* An order that needs fingerprints of the beginnings of files. */
@@ -162,7 +181,8 @@ static int add_all(const struct order_input *input, struct candidate_list *candi
 	    (ret = add_candidate(candidates, "path", CANDIDATE_BY_PATH, numbers, count,
 				 err)) < 0 ||
 	    (ret = add_resembling(input, candidates, numbers, copy, count, err)) < 0 ||
-	    (ret = add_siblings(input, candidates, numbers, copy, count, err)) < 0)
+	    (ret = add_siblings(input, candidates, numbers, copy, count, err)) < 0 ||
+	    (ret = add_middle_first(input, candidates, copy, count, err)) < 0)
 		return ret;
 	return add_named(input, candidates, numbers, copy, count, err);
 }
