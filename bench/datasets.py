@@ -19,6 +19,7 @@ disk       two raw ext4 images of rootfs (which must be there), the second with 
 generated  16 releases of nearly equal large text files, see generate.py
 mail       a mail spool, see records.py
 table      CSV files and an SQLite database, see records.py
+dumps      a table of a database on six days, as SQL and in SQLite, see records.py
 photos     pictures, small and large, and sounds, of two of Debian's packages
 git        a tree of C and C++ sources (grpc) with its history in packs
 
@@ -153,7 +154,8 @@ def make_generated(directory: str, _top: str) -> None:
 
 
 def make_records(directory: str, top: str, name: str) -> None:
-    {"mail": records.make_mail, "table": records.make_table}[name](directory, top)
+    {"mail": records.make_mail, "table": records.make_table,
+     "dumps": records.make_dumps}[name](directory, top)
     fetched.stamp_all(directory, sorted(os.listdir(directory)))
 
 
@@ -161,7 +163,7 @@ MAKERS: dict[str, Callable[[str, str], None]] = {
     "releases": fetched.make_releases, "rootfs": make_rootfs, "logs": make_logs,
     **{name: functools.partial(fetched.make_npm, name=name) for name in fetched.NPM},
     "wheels": fetched.make_pandas, "disk": make_disk, "generated": make_generated,
-    **{name: functools.partial(make_records, name=name) for name in ("mail", "table")},
+    **{name: functools.partial(make_records, name=name) for name in ("mail", "table", "dumps")},
     "photos": fetched.make_pictures, "git": fetched.make_git}
 
 

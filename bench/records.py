@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The data sets of records: *mail*, a mail spool, and *table*, CSV files and a database.
+"""The data sets of records: *mail*, a mail spool, *table*, CSV files and a database, and *dumps*.
 
 mail   three folders of mbox format and one of a file for each message; threads of messages that
 quote each other, headers with random identifiers and signatures, some attachments in base64, of
        which a few were sent several times
 table  measurements, customers and orders as CSV, and the same rows in one SQLite database with
        indices
+dumps  six days of a table of orders, each as SQL statements and as an SQLite database: from one day
+       to the next a seventh of the rows have another price and time, a few go, and others come
 
 Made-up words and values; the same seed gives the same bytes, but for the version of SQLite.
 """
@@ -216,3 +218,52 @@ def make_table(directory: str, _top: str) -> None:
     database.execute("CREATE INDEX by_uuid ON customers (uuid)")
     database.execute("COMMIT")
     database.close()
+
+
+class Dumps:
+    """The rows of a table on several days."""
+
+    DAYS, ROWS, GONE, NEW = 6, 24_000, 5, 60
+
+    def __init__(self, seed: int, rows: int = ROWS) -> None:
+        self.tables = Tables(seed)
+        self.rows = [list(row) for row in self.tables.orders(rows + self.NEW * self.DAYS)]
+        self.coming = self.rows[rows:]
+        del self.rows[rows:]
+
+    def next_day(self) -> None:
+        dice = self.tables.dice
+        for row in self.rows:
+            if dice.below(7) == 0:
+                row[4] = round(row[4] * (0.9 + dice.below(20) / 100), 2)
+                row[5] += DAY + dice.below(DAY)
+        for _ in range(self.GONE):
+            del self.rows[dice.below(len(self.rows))]
+        self.rows += self.coming[:self.NEW]
+        del self.coming[:self.NEW]
+
+    def statements(self) -> Iterator[str]:
+        yield f"CREATE TABLE orders ({Tables.SHAPES['orders']});\n"
+        for first in range(0, len(self.rows), 100):
+            texts = ("(" + ",".join(f"'{value}'" if isinstance(value, str) else str(value)
+                                    for value in row) + ")"
+                     for row in self.rows[first:first + 100])
+            yield "INSERT INTO orders VALUES " + ",".join(texts) + ";\n"
+
+
+def make_dumps(directory: str, _top: str) -> None:
+    dumps = Dumps(4)
+    for day in range(1, dumps.DAYS + 1):
+        folder = os.path.join(directory, f"2024-01-{day:02}")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "orders.sql"), "w", encoding="ascii", newline="\n") as out:
+            out.writelines(dumps.statements())
+        database = sqlite3.connect(os.path.join(folder, "orders.sqlite"), isolation_level=None)
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute("BEGIN")
+        for statement in dumps.statements():
+            database.execute(statement.replace("(id,", "(id INTEGER PRIMARY KEY,", 1))
+        database.execute("CREATE INDEX by_customer ON orders (customer, paid)")
+        database.execute("COMMIT")
+        database.close()
+        dumps.next_day()

@@ -112,6 +112,16 @@ def test_records(suite):
             assert made == list(getattr(records.Tables(5), name)(100))
             assert len(made) == 100 and len(made[0]) == len(columns.split(",")), name
             assert [row[0] for row in made] == list(range(1, 101))
+    with suite.case("dumps: the same days each time, of which most rows stay as they are"):
+        pair = [records.Dumps(5, 1000), records.Dumps(5, 1000)]
+        before = "".join(pair[0].statements())
+        for dumps in pair:
+            dumps.next_day()
+        texts = ["".join(dumps.statements()) for dumps in pair]
+        assert texts[0] == texts[1]
+        kept = set(before.split("),(")) & set(texts[0].split("),("))
+        assert 0.6 < len(kept) / len(pair[0].rows) < 0.9
+        assert len(pair[0].rows) == 1000 + records.Dumps.NEW - records.Dumps.GONE
 
 
 def test_stamps(suite, top):
