@@ -13,7 +13,7 @@
 #include "write/options/chmod.h"
 #include "write/options/xattr_rules.h"
 
-#define DW_CODEC_USES  (DWARFS_CODEC_HISTORY + 1)
+#define DW_CODEC_USES	 (DWARFS_CODEC_HISTORY + 1)
 #define DW_NS_PER_SECOND UINT64_C(1000000000)
 
 struct order_ops;
