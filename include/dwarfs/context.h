@@ -111,11 +111,11 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  * are decompressed repeatedly, one thread decompresses at a time, and only when the others have
  * read what is cached for them. Threads that read files close to each other in the order of the
  * tree stay together, so that a block is decompressed once for all of them; threads that read
- * elsewhere take turns, in which some tens of budgets are decompressed. Nobody waits for long
- * for a thread that reads nothing: after 16 milliseconds the others go on, after half a second
- * if it reads slowly, and if it happens again they do not wait for that thread at all for some
- * time. When the limit of
- * dwarfs_context_set_decode_limit() is exceeded, reads fail instead.
+ * elsewhere, or go back again and again, take turns, in which some tens of budgets are
+ * decompressed. Nobody waits for long for a thread that reads nothing: after 16 milliseconds the
+ * others go on; after some times what decompressing a block takes, half a second at most, if it
+ * reads slowly; and if it happens again they do not wait for that thread at all for some time.
+ * When the limit of dwarfs_context_set_decode_limit() is exceeded, reads fail instead.
  *
  * So several threads decompress about as much as one thread that reads the same files in the
  * order of the tree, however many there are. How much that is depends on the image: in the order

@@ -215,6 +215,7 @@ struct turn_waiter {
 	const struct unit *unit;
 	struct range range;
 	uint64_t position; /* see dw_reader_position() */
+	uint64_t number;   /* of the turn in which it came */
 	struct turn_reader *reader;
 	bool is_chosen;		/* may decode */
 	pthread_cond_t changed; /* need not wait any more */
@@ -240,7 +241,10 @@ struct turns {
 	uint64_t position; /* of the reader for which was decoded last */
 	const struct dwarfs_image *image; /* that it reads; may be closed */
 	uint64_t number;		  /* of turns so far */
-	uint64_t end; /* decode_clock at which another group may have the turn */
+	uint64_t from;	 /* position from which on readers are in the group */
+	uint64_t end;	 /* decode_clock at which another group may have the turn */
+	uint64_t charge; /* comes off `end` for an interval in which nobody decodes */
+	uint64_t began_ms, decode_ms; /* the last start of a decode; what decodes take */
 	struct turn_waiter *first, *last; /* threads that wait, in order */
 	uint64_t waits;
 	unsigned vain_waits; /* for threads that did not come, since one came */

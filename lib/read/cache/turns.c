@@ -21,15 +21,19 @@
  *	   budgets and units were decoded for each of its threads, the thread that has
  *	   waited longest. A new turn begins at its position. So a larger group is faster
  *	   and reaches the next one, with which it is joined, and a thread waits as long as
- *	   without groups.
+ *	   without groups. A thread of the group that waited for the whole turn, because one
+ *	   behind it does not come nearer, counts as one of another group, and those behind
+ *	   it are not in the group of its turn. The time in which nobody decodes counts, too:
+ *	   TURN_POLLS intervals are a turn.
  *
  * Reads of cached bytes, and of bytes that a job is decoding already, never wait. A thread
  * that neither waits nor reads for IDLE_POLLS intervals is late: nobody waits for it until
  * it must decode again, and the more often this happens the longer not even then, so that
  * a thread that is slow, has ended, or does not exist in a forked process delays the
  * others by a few milliseconds; if this happens FEW_VAIN_WAITS times and no thread came
- * meanwhile, nobody waits for any thread for some time. MOST_POLLS limits a wait while
- * others read, or decode in a callback of the program that does not return.
+ * meanwhile, nobody waits for any thread for some time. While others read, or decode in a
+ * callback of the program that does not return, a wait is limited to some times what a
+ * decode takes, which is what can be saved: LEAST_POLLS to MOST_POLLS intervals.
  *
  * States of a thread in the table of readers:
  *
@@ -48,8 +52,11 @@
 #define NEAR_FILES	  64
 #define THRASHING_BUDGETS 2 /* budgets decoded between two measurements */
 #define POLL_NS		  (2 * 1000 * 1000)
-#define IDLE_POLLS	  8   /* after which threads that do not read are late */
+#define IDLE_POLLS	  8 /* after which threads that do not read are late */
+#define LEAST_POLLS	  16
 #define MOST_POLLS	  256 /* after which all that do not wait are, or that decode */
+#define POLLS_OF_MS	  4   /* of a decode, beyond LEAST_POLLS */
+#define TURN_POLLS	  128
 #define MOST_STRIKES	  20
 #define FEW_VAIN_WAITS	  3
 
@@ -202,9 +209,22 @@ static bool is_in_group(const struct turns *turns, const struct turn_waiter *wai
 {
 	const uint64_t near = (uint64_t)NEAR_FILES << 32, at = waiter->position;
 
-	if (waiter->unit->image != turns->image || turns->position > at + near)
+	if (waiter->unit->image != turns->image || turns->position > at + near ||
+	    at < turns->from)
 		return false;
 	return at <= turns->position + near || waiter->reader->turn == turns->number;
+}
+
+static bool is_turn_over(const struct cache *cache)
+{
+	return cache->decode_clock >= cache->turns.end;
+}
+
+/* Whether nothing was decoded for a thread of the group in its turn. */
+static bool is_passed_over(const struct cache *cache, const struct turn_waiter *waiter)
+{
+	return is_turn_over(cache) && waiter->number < cache->turns.number &&
+	       is_in_group(&cache->turns, waiter);
 }
 
 /* The waiting thread that may decode next; NULL if none waits. */
@@ -214,20 +234,23 @@ static struct turn_waiter *next_waiter(const struct cache *cache)
 	struct turn_waiter *behind = NULL, *other = NULL;
 
 	for (struct turn_waiter *waiter = turns->first; waiter; waiter = waiter->next) {
-		if (!is_in_group(turns, waiter))
+		if (!is_in_group(turns, waiter) || is_passed_over(cache, waiter))
 			other = other ? other : waiter;
 		else if (!behind || waiter->position < behind->position)
 			behind = waiter;
 	}
-	return behind && (!other || cache->decode_clock < turns->end) ? behind : other;
+	return behind && (!other || !is_turn_over(cache)) ? behind : other;
 }
 
 static void start_turn(struct cache *cache, const struct turn_waiter *waiter)
 {
 	struct turns *turns = &cache->turns;
-	bool is_new = !is_in_group(turns, waiter) || cache->decode_clock >= turns->end;
+	bool is_new = !is_in_group(turns, waiter) || is_turn_over(cache);
+	uint64_t length = TURN_BUDGETS * (cache->budget + cache->largest_unit);
 	uint32_t count = 0;
 
+	if (is_new)
+		turns->from = is_passed_over(cache, waiter) ? waiter->position : 0;
 	turns->position = waiter->position;
 	turns->image = waiter->unit->image;
 	turns->number += is_new;
@@ -240,8 +263,9 @@ static void start_turn(struct cache *cache, const struct turn_waiter *waiter)
 	}
 	if (!is_new)
 		return;
-	turns->end = cache->decode_clock + (count > 0 ? count : 1) * TURN_BUDGETS *
-						   (cache->budget + cache->largest_unit);
+	length *= count > 0 ? count : 1;
+	turns->end = cache->decode_clock + length;
+	turns->charge = length / TURN_POLLS;
 }
 
 static bool has_to_wait(const struct cache *cache, const struct turn_waiter *waiter)
@@ -275,7 +299,7 @@ static void wake_waiters(struct cache *cache)
 /* What was seen of the threads that run. */
 struct watch {
 	uint64_t decodes, read;
-	int polls, idle_polls;
+	uint64_t polls, idle_polls;
 };
 
 /* Once in each interval: whether to wait no longer for threads that run. */
@@ -283,6 +307,7 @@ static bool is_wait_over(const struct cache *cache, struct watch *watch)
 {
 	const struct turns *turns = &cache->turns;
 	uint64_t read = atomic_load(&cache->read_bytes);
+	uint64_t most = LEAST_POLLS + POLLS_OF_MS * turns->decode_ms;
 	bool is_over;
 
 	watch->polls++;
@@ -294,7 +319,8 @@ static bool is_wait_over(const struct cache *cache, struct watch *watch)
 		watch->idle_polls = 0;
 	watch->decodes = turns->decodes;
 	watch->read = read;
-	is_over = watch->idle_polls >= IDLE_POLLS || watch->polls >= MOST_POLLS;
+	is_over = watch->idle_polls >= IDLE_POLLS ||
+		  watch->polls >= (most < MOST_POLLS ? most : MOST_POLLS);
 	if (is_over)
 		watch->polls = watch->idle_polls = 0;
 	return is_over;
@@ -315,6 +341,9 @@ static void wait_in_queue(struct cache *cache, struct turn_waiter *self)
 		if (dw_condition_wait(&self->changed, &cache->lock,
 				      dw_time_from_now(POLL_NS)))
 			continue;
+		if (turns->decoding == 0)
+			turns->end -=
+				turns->end < turns->charge ? turns->end : turns->charge;
 		if (is_wait_over(cache, &watch))
 			give_up_waiting(cache);
 		wake_waiters(cache);
@@ -334,7 +363,11 @@ bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct ran
 	struct turn_reader *reader =
 		dw_cache_takes_turns(cache) ? own_entry(turns, true) : NULL;
 	struct turn_waiter self = {
-		.unit = unit, .range = range, .position = position, .reader = reader
+		.unit = unit,
+		.range = range,
+		.position = position,
+		.number = turns->number,
+		.reader = reader,
 	};
 	bool waits;
 
@@ -368,11 +401,25 @@ bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct ran
 	return !waits;
 }
 
+/* The longest of the last decodes, roughly. */
+static void measure_decode(struct turns *turns, bool begins)
+{
+	uint64_t now = dw_cache_now_ms(), took = now - turns->began_ms;
+
+	if (begins)
+		turns->began_ms = now;
+	else
+		turns->decode_ms = took > turns->decode_ms
+					   ? took
+					   : (turns->decode_ms * 7 + took) / 8;
+}
+
 void dw_cache_note_decode(struct cache *cache, bool begins)
 {
 	struct turns *turns = &cache->turns;
 	struct turn_reader *reader = own_entry(turns, false);
 
+	measure_decode(turns, begins);
 	turns->decoding += begins ? 1 : -1;
 	turns->decodes++;
 	if (reader && reader->state == TURN_CHOSEN && !begins)
