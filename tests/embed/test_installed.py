@@ -81,13 +81,17 @@ def test_pkg_config(suite, prefix, kind, scratch):
                          env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
 
 
-def test_libarchive(suite, prefix):
-    with suite.case("pkg-config requires libarchive if the library is linked with it"):
+def test_loaded_libraries(suite, prefix):
+    with suite.case("pkg-config requires of the libraries that may be loaded those that are linked"):
         embed.need("readelf")
         folder = library_folder(prefix)
-        needed = embed.run("readelf", "-d", os.path.join(folder, "libdwarfs.so"))
-        with open(os.path.join(folder, "pkgconfig", "libdwarfs.pc"), encoding="ascii") as file:
-            assert ("libarchive" in file.read()) == ("libarchive.so" in needed), needed
+        for package in ("libdwarfs-reader", "libdwarfs"):
+            needed = embed.run("readelf", "-d", os.path.join(folder, f"{package}.so"))
+            with open(os.path.join(folder, "pkgconfig", f"{package}.pc"), encoding="ascii") as file:
+                required = file.read()
+            for name, library in (("libarchive", "libarchive"), ("flac", "libFLAC"),
+                                  ("libb2", "libb2")):
+                assert (name in required) == (f"{library}.so" in needed), (required, needed)
 
 
 def test_everything_static(suite, prefix, scratch):
@@ -130,7 +134,7 @@ def main():
         for kind in KINDS:
             test_pkg_config(suite, prefix, kind, scratch)
         if "shared" in KINDS:
-            test_libarchive(suite, prefix)
+            test_loaded_libraries(suite, prefix)
         if "static" in KINDS:
             test_everything_static(suite, prefix, scratch)
         test_cmake(suite, prefix, scratch)
