@@ -247,6 +247,7 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 	fuse_set_log_func(take_message);
 	if (fuse_set_signal_handlers(session) == 0) {
 		if (fuse_session_mount(session, command->fuse.mountpoint) == 0) {
+			ahead_start(mounted->ahead); /* warns if it has no threads */
 			/* All is open: the change of directory does no harm. */
 			if (answer_init(session) == 0 &&
 			    io_uring_check(command->settings.io_uring,
@@ -257,7 +258,6 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 				/* The parent ends meanwhile. */
 				if (command->settings.cache_files)
 					kernel_read_ahead(command->fuse.mountpoint);
-				ahead_start(mounted->ahead);
 				code = serve(session, command);
 			} else { /* this ends the threads of io_uring, too */
 				fuse_session_exit(session);

@@ -146,6 +146,20 @@ class Mount(cli.Case):
                     self.assertIn("nothing is decoded ahead", text)
                 self.assertLessEqual(text.count("no more threads"), 1, text)
 
+    def test_a_mount_in_the_background_warns(self):
+        """Before the command ends: afterwards its messages go nowhere."""
+        driver = mount.available()
+        image = self.pack(tree=self.tree())
+        path = tempfile.mkdtemp(dir=self.dir)
+        try:
+            done = subprocess.run([driver, image, path, "-o", "workers=3"], env=with_few(0),
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("nothing is decoded ahead", done.stderr)
+        finally:
+            subprocess.run(["fusermount3", "-u", "-z", path], check=False, capture_output=True)
+
     def test_a_mount_of_a_user_who_has_no_threads(self):
         """The system itself refuses threads: root makes the mount before."""
         mount.available()
