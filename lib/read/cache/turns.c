@@ -27,13 +27,14 @@
  *	   TURN_POLLS intervals are a turn.
  *
  * Reads of cached bytes, and of bytes that a job is decoding already, never wait. A thread
- * that neither waits nor reads for IDLE_POLLS intervals is late: nobody waits for it until
- * it must decode again, and the more often this happens the longer not even then, so that
- * a thread that is slow, has ended, or does not exist in a forked process delays the
- * others by a few milliseconds; if this happens FEW_VAIN_WAITS times and no thread came
- * meanwhile, nobody waits for any thread for some time. While others read, or decode in a
- * callback of the program that does not return, a wait is limited to some times what a
- * decode takes, which is what can be saved: LEAST_POLLS to MOST_POLLS intervals.
+ * that neither waits nor reads for about as long as a decode takes, IDLE_POLLS intervals at
+ * most, is late: nobody waits for it until it must decode again, and the more often this
+ * happens the longer not even then, so that a thread that is slow, has ended, or does not
+ * exist in a forked process delays the others by a few milliseconds; if this happens
+ * FEW_VAIN_WAITS times and no thread came meanwhile, nobody waits for any thread for some
+ * time. While others read, or decode in a callback of the program that does not return, a
+ * wait is limited to some times what a decode takes, which is what can be saved: LEAST_POLLS
+ * to MOST_POLLS intervals.
  *
  * States of a thread in the table of readers:
  *
@@ -52,13 +53,15 @@
 #define NEAR_FILES	  64
 #define THRASHING_BUDGETS 2 /* budgets decoded between two measurements */
 #define POLL_NS		  (2 * 1000 * 1000)
-#define IDLE_POLLS	  8 /* after which threads that do not read are late */
-#define LEAST_POLLS	  16
-#define MOST_POLLS	  256 /* after which all that do not wait are, or that decode */
-#define POLLS_OF_MS	  4   /* of a decode, beyond LEAST_POLLS */
-#define TURN_POLLS	  128
-#define MOST_STRIKES	  20
-#define FEW_VAIN_WAITS	  3
+#define IDLE_POLLS	  8 /* after which threads that do not read are late, or after fewer: */
+#define IDLE_POLLS_OF_MS                                                                 \
+	2 /* no more than one for so many milliseconds of a decode, and one */
+#define LEAST_POLLS    16
+#define MOST_POLLS     256 /* after which all that do not wait are, or that decode */
+#define POLLS_OF_MS    4   /* of a decode, beyond LEAST_POLLS */
+#define TURN_POLLS     128
+#define MOST_STRIKES   20
+#define FEW_VAIN_WAITS 3
 
 static bool has_few_units(const struct cache *cache)
 {
@@ -308,6 +311,7 @@ static bool is_wait_over(const struct cache *cache, struct watch *watch)
 	const struct turns *turns = &cache->turns;
 	uint64_t read = atomic_load(&cache->read_bytes);
 	uint64_t most = LEAST_POLLS + POLLS_OF_MS * turns->decode_ms;
+	uint64_t most_idle = 1 + turns->decode_ms / IDLE_POLLS_OF_MS;
 	bool is_over;
 
 	watch->polls++;
@@ -319,8 +323,9 @@ static bool is_wait_over(const struct cache *cache, struct watch *watch)
 		watch->idle_polls = 0;
 	watch->decodes = turns->decodes;
 	watch->read = read;
-	is_over = watch->idle_polls >= IDLE_POLLS ||
-		  watch->polls >= (most < MOST_POLLS ? most : MOST_POLLS);
+	is_over =
+		watch->idle_polls >= (most_idle < IDLE_POLLS ? most_idle : IDLE_POLLS) ||
+		watch->polls >= (most < MOST_POLLS ? most : MOST_POLLS);
 	if (is_over)
 		watch->polls = watch->idle_polls = 0;
 	return is_over;
