@@ -21,6 +21,10 @@ typedef struct dwarfs_io dwarfs_io;
 /**
  * Reads bytes at an offset.
  *
+ * For an image inside another one it may read a file of the outer image, if both have
+ * contexts of their own: with one context, it could wait for memory of the cache that the
+ * read of the inner image holds.
+ *
  * @param buffer     destination of the bytes
  * @param bytes      how many to read, at least 1
  * @param offset     in bytes from the start; offset + bytes is within the size
