@@ -233,6 +233,19 @@ static int answer_init(struct fuse_session *session)
 	return 0;
 }
 
+/* Before the mount, which may cover the directory of libraries that are otherwise loaded when they are
+ * needed. FLAC is for audio. */
+static void load_libraries(const dwarfs_image *image)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = dwarfs_image_category(image, i)); i++)
+		if (strncmp(name, "pcmaudio/", 9) == 0) {
+			(void)dwarfs_has_codec("flac");
+			return;
+		}
+}
+
 /* Mount, and notify the parent; background is -1 in the foreground. */
 static int mount_and_serve(struct fuse_args *args, const struct command *command,
 			   struct mounted *mounted, const struct guard *guard,
@@ -245,6 +258,7 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 	if (!session)
 		return EXIT_BAD_OPTION; /* libfuse said why */
 	fuse_set_log_func(take_message);
+	load_libraries(mounted->image);
 	if (fuse_set_signal_handlers(session) == 0) {
 		if (fuse_session_mount(session, command->fuse.mountpoint) == 0) {
 			ahead_start(mounted->ahead); /* warns if it has no threads */

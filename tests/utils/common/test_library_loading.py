@@ -11,6 +11,8 @@ import tarfile
 import wave
 
 import cli
+import mount
+import tap
 from cli import run
 
 NAME = "libarchive.so.13"
@@ -132,6 +134,22 @@ class Loading(cli.Case):
                    "-C", "pcmaudio/waveform::flac", env=env)
         self.assertNotEqual(done.code, 0)
         self.assertIn(f"FLAC needs libFLAC: {name} has no FLAC__stream_encoder_", done.err)
+
+    def test_flac_before_the_mount(self):
+        """The mount may cover the directory of the library."""
+        if not self.flac_name():
+            self.skipTest("built without FLAC")
+        try:
+            mount.available()
+        except tap.Skip as reason:
+            self.skipTest(str(reason))
+        plain = os.path.join(self.dir, "plain")
+        self.assertEqual(run("MKDWARFS", "-i", self.tree, "-o", plain).code, 0)
+        for image, wanted in ((self.image, True), (plain, False)):
+            with mount.mounted(image) as path:
+                pid = int(os.getxattr(path, "user.dwarfs.driver.pid"))
+                with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+                    self.assertEqual("libFLAC" in maps.read(), wanted)
 
     def test_blake2(self):
         run("MKDWARFS", "-i", self.tree, "-o", self.image)
