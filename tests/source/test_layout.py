@@ -74,9 +74,11 @@ COVERED_BY = {
     "lib/os/bsd/": ("scripts/platforms",),
     "lib/os/windows/": ("scripts/platforms",),
     "lib/pool/": ("tests/pool/test_pool.c",),
+    "lib/read/cache/context_cache.c": ("tests/read/cache/test_cache.c", "tests/base/test_context.c"),
+    "lib/read/cache/keep_ranges.c": ("tests/read/cache/test_extents.c",),
     "lib/read/cache/decode_limit.c": ("tests/api/test_thrashing.c",),
     "lib/read/cache/fork.c": ("tests/api/test_fork.c",),
-    "lib/read/cache/turns.c": ("tests/api/test_thrashing.c",),
+    "lib/read/cache/turns.c": ("tests/api/test_thrashing.c", "tests/api/test_turns.c"),
     "lib/read/file.c": ("tests/api/test_file.c", "tests/read/test_file_threads.c"),
 }
 # Folders of tests of the product as a whole.

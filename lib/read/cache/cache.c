@@ -12,8 +12,6 @@
  */
 #include <time.h>
 
-#include "os/pages.h"
-#include "pool/threads.h"
 #include "read/bulk/next_ranges.h"
 #include "read/cache/internal.h"
 
@@ -31,90 +29,6 @@ uint64_t dw_cache_now_ms(void)
 
 	clock_gettime(COARSE_CLOCK, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* -- creation and destruction -------------------------------------------------------- */
-
-static void cache_free(void *object)
-{
-	struct cache *cache = object;
-
-	/* All images are closed, and each has freed its blocks. */
-	if (!dw_cache_is_lost(cache)) {
-		pthread_cond_destroy(&cache->may_start);
-		pthread_cond_destroy(&cache->memory_freed);
-		pthread_mutex_destroy(&cache->lock);
-	}
-	dw_pages_free(cache->mark, 1);
-	dw_free(cache);
-}
-
-static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **err)
-{
-	struct cache *cache = dw_calloc(1, sizeof(*cache));
-
-	if (!cache)
-		return dw_fail_nomem(err);
-	if (pthread_mutex_init(&cache->lock, NULL) != 0) {
-		dw_free(cache);
-		return dw_fail_nomem(err);
-	}
-	if (dw_condition_init(&cache->memory_freed) != 0) {
-		pthread_mutex_destroy(&cache->lock);
-		dw_free(cache);
-		return dw_fail_nomem(err);
-	}
-	if (pthread_cond_init(&cache->may_start, NULL) != 0) {
-		pthread_cond_destroy(&cache->memory_freed);
-		pthread_mutex_destroy(&cache->lock);
-		dw_free(cache);
-		return dw_fail_nomem(err);
-	}
-	dw_cache_mark_process(cache);
-	cache->budget = dw_context_cache_bytes(context);
-	cache->finish_percent = dw_context_finish_percent(context);
-	cache->decode_limit.times = dw_context_decode_limit(context);
-	*cache_out = cache;
-	return 0;
-}
-
-/* Take the budget from the context, under the lock so that the last one counts, and evict what
- * exceeds it. */
-static void resize_cache(struct cache *cache, const dwarfs_context *context)
-{
-	pthread_mutex_lock(&cache->lock);
-	cache->budget = dw_context_cache_bytes(context);
-	dw_cache_set_decode_limit(cache, cache->decode_limit.times);
-	dw_cache_evict_to(cache, cache->budget);
-	/* Unread extents are kept for other reads, but not above the budget. */
-	while (cache->used > cache->budget && cache->first_extent)
-		dw_cache_drop_extent(cache, cache->first_extent);
-	pthread_cond_broadcast(&cache->memory_freed);
-	pthread_mutex_unlock(&cache->lock);
-}
-
-static void limit_decoding(struct cache *cache, const dwarfs_context *context)
-{
-	pthread_mutex_lock(&cache->lock);
-	dw_cache_set_decode_limit(cache, dw_context_decode_limit(context));
-	pthread_mutex_unlock(&cache->lock);
-}
-
-int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error **err)
-{
-	void *object;
-	bool is_new;
-	int ret =
-		dw_context_shared(context, cache_new, cache_free, &object, &is_new, err);
-
-	if (ret < 0)
-		return ret;
-	if (is_new) {
-		resize_cache(object, context);
-		limit_decoding(object, context);
-	}
-	*cache_out = object;
-	return 0;
 }
 
 /* -- pins ---------------------------------------------------------------------------- */
@@ -175,8 +89,7 @@ static void note_read(struct cache *cache, struct resident *resident, struct ran
 
 /* -- units --------------------------------------------------------------------------- */
 
-/* The unit that contains an offset; for offsets after the end, the last part. */
-static struct unit unit_at(struct dwarfs_image *image, uint32_t block, uint64_t offset)
+struct unit dw_cache_unit_at(struct dwarfs_image *image, uint32_t block, uint64_t offset)
 {
 	struct unit unit = { image, block, NULL, &image->slots[block] };
 	const struct parts *parts = atomic_load(&unit.slot->parts);
@@ -197,9 +110,7 @@ static struct unit unit_at(struct dwarfs_image *image, uint32_t block, uint64_t 
 	return unit;
 }
 
-/* Convert a range of the block to one of the unit in which it begins, cut off at the
- * end of a part. */
-static struct range clip_to_unit(const struct unit *unit, struct range range)
+struct range dw_cache_clip(const struct unit *unit, struct range range)
 {
 	if (!unit->part)
 		return range;
@@ -234,7 +145,7 @@ static int find_block_parts(struct cache *cache, const struct unit *unit,
 int dw_cache_unit(struct dwarfs_image *image, uint32_t block, uint64_t offset,
 		  struct range *unit_out, dwarfs_error **err)
 {
-	struct unit unit = unit_at(image, block, offset);
+	struct unit unit = dw_cache_unit_at(image, block, offset);
 	struct section_header header;
 	int ret = 0;
 
@@ -246,7 +157,7 @@ int dw_cache_unit(struct dwarfs_image *image, uint32_t block, uint64_t offset,
 		pthread_mutex_lock(&image->cache->lock);
 		ret = find_block_parts(image->cache, &unit, err);
 		pthread_mutex_unlock(&image->cache->lock);
-		unit = unit_at(image, block, offset);
+		unit = dw_cache_unit_at(image, block, offset);
 	}
 	*unit_out = unit.part ? (struct range){ unit.part->from, unit.part->size }
 			      : (struct range){ 0, image->view->block_size };
@@ -371,8 +282,8 @@ static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 
 	for (bool is_first = true; ret == 0; is_first = false) {
 		/* Looked up each time: the block may have been split into parts. */
-		struct unit unit = unit_at(image, block, range.from);
-		struct range part = clip_to_unit(&unit, range);
+		struct unit unit = dw_cache_unit_at(image, block, range.from);
+		struct range part = dw_cache_clip(&unit, range);
 
 		if (dw_cache_find(cache, unit.slot, part, cached)) {
 			if (is_first)
@@ -423,13 +334,13 @@ int dw_cache_get_for(struct dwarfs_image *image, struct chunk_reader reader,
 		     dwarfs_error **err)
 {
 	struct cache *cache = image->cache;
-	struct unit unit = unit_at(image, block, range.from);
+	struct unit unit = dw_cache_unit_at(image, block, range.from);
 	struct cached cached = { 0 };
 	int ret;
 
 	if (dw_cache_is_lost(cache))
 		return dw_cache_fail_lost(err);
-	if (take_resident(cache, unit.slot, clip_to_unit(&unit, range), cached_out)) {
+	if (take_resident(cache, unit.slot, dw_cache_clip(&unit, range), cached_out)) {
 		count_hit(cache);
 		count_read(cache, reader, cached_out->size);
 		return 0;
@@ -447,11 +358,11 @@ int dw_cache_get_for(struct dwarfs_image *image, struct chunk_reader reader,
 bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range range,
 		   struct cached *cached_out)
 {
-	struct unit unit = unit_at(image, block, range.from);
+	struct unit unit = dw_cache_unit_at(image, block, range.from);
 
 	return !dw_cache_is_lost(image->cache) &&
-	       clip_to_unit(&unit, range).size == range.size &&
-	       take_resident(image->cache, unit.slot, clip_to_unit(&unit, range),
+	       dw_cache_clip(&unit, range).size == range.size &&
+	       take_resident(image->cache, unit.slot, dw_cache_clip(&unit, range),
 			     cached_out);
 }
 
@@ -510,130 +421,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 	return held;
 }
 
-/* -- decoding ahead ------------------------------------------------------------------ */
-
-uint64_t dw_cache_extent_capacity(const dwarfs_context *context)
-{
-	return dw_context_cache_bytes(context) / 2;
-}
-
-bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range)
-{
-	bool is_there = !dw_cache_is_lost(image->cache);
-
-	while (is_there && range.size > 0) {
-		struct unit unit = unit_at(image, block, range.from);
-		struct range part = clip_to_unit(&unit, range);
-
-		is_there = dw_cache_is_ready(unit.slot, part);
-		if (!is_there) {
-			pthread_mutex_lock(&image->cache->lock);
-			is_there = dw_cache_has_extents(unit.slot, part);
-			pthread_mutex_unlock(&image->cache->lock);
-		}
-		range.from += part.size;
-		range.size -= part.size;
-	}
-	return is_there;
-}
-
-/* The ranges of a unit that no extents contain; gives their number. */
-static size_t list_missing(const struct unit *unit, const struct range_list *ranges,
-			   struct range *missing_out)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < ranges->count; i++) {
-		struct range part = clip_to_unit(unit, ranges->list[i]);
-
-		if (!dw_cache_has_extents(unit->slot, part))
-			missing_out[count++] = part;
-	}
-	return count;
-}
-
-/* Split the ranges where parts begin. */
-static int split_at_parts(struct dwarfs_image *image, uint32_t block,
-			  const struct range_list *ranges, struct range **list_out,
-			  size_t *count_out, dwarfs_error **err)
-{
-	auto_free struct range *list = NULL;
-	size_t count = 0, room = 0;
-
-	for (size_t i = 0; i < ranges->count; i++) {
-		struct range range = ranges->list[i];
-
-		while (range.size > 0) {
-			struct unit unit = unit_at(image, block, range.from);
-			uint64_t size = clip_to_unit(&unit, range).size;
-			int ret = dw_grow(&list, &room, count + 1, err);
-
-			if (ret < 0)
-				return ret;
-			list[count++] = (struct range){ range.from, size };
-			range.from += size;
-			range.size -= size;
-		}
-	}
-	*list_out = dw_steal(list);
-	*count_out = count;
-	return 0;
-}
-
-/* The lock is held on entry and exit. */
-static int keep_unit_ranges(struct cache *cache, const struct unit *unit,
-			    const struct range_list *ranges, struct range *room,
-			    dwarfs_error **err)
-{
-	struct range_list left = { .list = room,
-				   .count = list_missing(unit, ranges, room) };
-	int ret = 0;
-
-	/* Twice: a job that ran already may have decoded other ranges. */
-	for (int i = 0; i < 2 && ret == 0 && left.count > 0; i++) {
-		ret = dw_cache_decode_extents(cache, unit, &left, err);
-		left.count = list_missing(unit, ranges, room);
-	}
-	return ret;
-}
-
-int dw_cache_keep_ranges(struct dwarfs_image *image, uint32_t block,
-			 const struct range_list *ranges, dwarfs_error **err)
-{
-	struct cache *cache = image->cache;
-	auto_free struct range *list = NULL, *room = NULL;
-	struct range first;
-	size_t count;
-	int ret;
-
-	if (ranges->count == 0)
-		return 0;
-	if (dw_cache_is_lost(cache))
-		return dw_cache_fail_lost(err);
-	if ((ret = dw_cache_unit(image, block, ranges->list[0].from, &first, err)) < 0 ||
-	    (ret = split_at_parts(image, block, ranges, &list, &count, err)) < 0)
-		return ret;
-	if (!(room = dw_calloc(count, sizeof(*room))))
-		return dw_fail_nomem(err);
-	pthread_mutex_lock(&cache->lock);
-	for (size_t i = 0, end = 0; i < count && ret == 0; i = end) {
-		struct unit unit = unit_at(image, block, list[i].from);
-		struct range_list own = { .list = list + i };
-
-		while (end < count &&
-		       unit_at(image, block, list[end].from).slot == unit.slot)
-			end++;
-		own.count = end - i;
-		if (cache->decode_limit.is_exceeded)
-			ret = dw_cache_refuse_decode(cache, image, err);
-		else
-			ret = keep_unit_ranges(cache, &unit, &own, room, err);
-	}
-	pthread_mutex_unlock(&cache->lock);
-	return ret;
-}
-
-/* -- freeing memory ------------------------------------------------------------------ */
+/* -- an image is closed -------------------------------------------------------------- */
 
 static void forget_slot(struct cache *cache, struct slot *slot)
 {
@@ -667,154 +455,4 @@ void dw_cache_forget(struct dwarfs_image *image)
 	}
 	pthread_cond_broadcast(&cache->memory_freed);
 	pthread_mutex_unlock(&cache->lock);
-}
-
-static void trim_queue(struct cache *cache, struct queue *queue, uint64_t before_ms)
-{
-	struct resident *next;
-
-	for (struct resident *resident = queue->oldest; resident; resident = next) {
-		next = resident->newer;
-		if (atomic_load(&resident->last_ms) <= before_ms &&
-		    !resident->slot->job && dw_cache_detach(resident, 0))
-			dw_cache_free_resident(cache, resident);
-	}
-}
-
-/* Evict what was not read for max_age_ms. */
-static void evict_older(struct cache *cache, uint64_t max_age_ms)
-{
-	uint64_t now = dw_cache_now_ms(),
-		 before = now > max_age_ms ? now - max_age_ms : 0;
-	struct extent *next;
-
-	pthread_mutex_lock(&cache->lock);
-	trim_queue(cache, &cache->probation, before);
-	trim_queue(cache, &cache->main, before);
-	for (struct extent *extent = cache->first_extent; extent; extent = next) {
-		next = extent->next;
-		if (extent->last_ms <= before)
-			dw_cache_drop_extent(cache, extent);
-	}
-	pthread_cond_broadcast(&cache->memory_freed);
-	pthread_mutex_unlock(&cache->lock);
-}
-
-/* Counters since the cache was created, and the current sizes. */
-struct cache_counts {
-	uint64_t hits, misses, evictions, decoded_bytes, redecoded_bytes, turn_waits;
-	uint64_t read_bytes, refused;
-	uint64_t budget, used, most_used;
-	uint32_t blocks, extents;
-};
-
-static void count_cache(struct cache *cache, struct cache_counts *counts_out)
-{
-	pthread_mutex_lock(&cache->lock);
-	*counts_out = (struct cache_counts){
-		.hits = atomic_load(&cache->hits),
-		.misses = cache->misses,
-		.evictions = cache->evictions,
-		.decoded_bytes = cache->decoded_bytes,
-		.redecoded_bytes = cache->redecoded_bytes,
-		.turn_waits = cache->turns.waits,
-		.read_bytes = atomic_load(&cache->read_bytes),
-		.refused = cache->decode_limit.refused,
-		.budget = cache->budget,
-		.used = cache->used,
-		.most_used = cache->most_used,
-		.blocks = cache->probation.count + cache->main.count,
-		.extents = cache->extent_count,
-	};
-	pthread_mutex_unlock(&cache->lock);
-}
-
-/* -- <dwarfs/context.h> ------------------------------------------------------------- */
-
-uint64_t dwarfs_context_cache_count(const dwarfs_context *context,
-				    enum dwarfs_cache_number what)
-{
-	if (!context)
-		return 0;
-
-	struct cache *cache = dw_context_peek(context);
-	struct cache_counts counts = { .budget = dw_context_cache_bytes(context) };
-
-	if (cache && !dw_cache_is_lost(cache))
-		count_cache(cache, &counts);
-	switch (what) {
-	case DWARFS_CACHE_BUDGET:
-		return counts.budget;
-	case DWARFS_CACHE_USED:
-		return counts.used;
-	case DWARFS_CACHE_MOST_USED:
-		return counts.most_used;
-	case DWARFS_CACHE_BLOCKS:
-		return counts.blocks;
-	case DWARFS_CACHE_EXTENTS:
-		return counts.extents;
-	case DWARFS_CACHE_HITS:
-		return counts.hits;
-	case DWARFS_CACHE_MISSES:
-		return counts.misses;
-	case DWARFS_CACHE_EVICTIONS:
-		return counts.evictions;
-	case DWARFS_CACHE_DECODED_BYTES:
-		return counts.decoded_bytes;
-	case DWARFS_CACHE_REDECODED_BYTES:
-		return counts.redecoded_bytes;
-	case DWARFS_CACHE_TURN_WAITS:
-		return counts.turn_waits;
-	case DWARFS_CACHE_READ_BYTES:
-		return counts.read_bytes;
-	case DWARFS_CACHE_REFUSED:
-		return counts.refused;
-	default:
-		return 0;
-	}
-}
-
-int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
-				   dwarfs_error **err)
-{
-	DW_USE_ALLOCATOR_OF(context);
-
-	struct cache *cache;
-
-	if (!context)
-		return dw_fail_null(err, "context");
-	dw_context_note_cache_bytes(context, bytes);
-	cache = dw_context_peek(context);
-	if (cache && !dw_cache_is_lost(cache))
-		resize_cache(cache, context);
-	return 0;
-}
-
-int dwarfs_context_set_decode_limit(dwarfs_context *context, uint32_t times,
-				    dwarfs_error **err)
-{
-	DW_USE_ALLOCATOR_OF(context);
-
-	struct cache *cache;
-
-	if (!context)
-		return dw_fail_null(err, "context");
-	dw_context_note_decode_limit(context, times);
-	cache = dw_context_peek(context);
-	if (cache && !dw_cache_is_lost(cache))
-		limit_decoding(cache, context);
-	return 0;
-}
-
-void dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
-{
-	DW_USE_ALLOCATOR_OF(context);
-
-	if (!context)
-		return;
-
-	struct cache *cache = dw_context_peek(context);
-
-	if (cache && !dw_cache_is_lost(cache))
-		evict_older(cache, max_age_ms);
 }

@@ -243,13 +243,13 @@ struct turns {
 	uint64_t number;		  /* of turns so far */
 	uint64_t from;	 /* position from which on readers are in the group */
 	uint64_t end;	 /* decode_clock at which another group may have the turn */
-	uint64_t charge; /* comes off `end` for an interval in which nobody decodes */
+	uint64_t charge; /* subtracted from `end` for an interval without any decode */
 	uint64_t began_ms, decode_ms; /* the last start of a decode; what decodes take */
 	struct turn_waiter *first, *last; /* threads that wait, in order */
 	uint64_t waits;
 	unsigned vain_waits; /* for threads that did not come, since one came */
 	uint64_t
-		resume_at; /* decode_clock before which nobody waits for threads that run */
+		resume_at; /* decode_clock up to which threads that run are not waited for */
 	struct turn_reader readers[MAX_TURN_READERS];
 	size_t reader_count;
 };
@@ -294,6 +294,13 @@ struct cache {
 /* -- cache.c ------------------------------------------------------------------------- */
 
 uint64_t dw_cache_now_ms(void);
+
+/* The unit that contains an offset; for offsets after the end, the last part. */
+struct unit dw_cache_unit_at(struct dwarfs_image *image, uint32_t block, uint64_t offset);
+
+/* Convert a range of the block to one of the unit in which it begins, cut off at the
+ * end of a part. */
+struct range dw_cache_clip(const struct unit *unit, struct range range);
 
 /* Pin the resident of a slot; NULL when there is none. With or without the lock. */
 struct resident *dw_cache_pin(struct slot *slot);
