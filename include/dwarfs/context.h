@@ -110,11 +110,11 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  * blocks that other threads need next. If, with a budget of less than four blocks, most bytes
  * are decompressed repeatedly, one thread decompresses at a time, and only when the others have
  * read what is cached for them. Threads that read files close to each other in the order of the
- * tree stay together, so that a block is decompressed once for all of them; threads that read
- * elsewhere, or go back again and again, take turns, in which some tens of budgets are
- * decompressed. Nobody waits for long for a thread that reads nothing: after 16 milliseconds the
- * others go on; after some times what decompressing a block takes, half a second at most, if it
- * reads slowly; and if it happens again they do not wait for that thread at all for some time.
+ * tree form a group, so that a block is decompressed once for all of them. Groups take turns, in
+ * which some tens of budgets are decompressed. The wait for a thread is limited: to about the time
+ * in which a block is decompressed, 16 milliseconds at most, if it does not read; to some times
+ * that, half a second at most, if it reads slowly. A thread for which this limit is reached
+ * repeatedly is not waited for during some of its next reads.
  * When the limit of dwarfs_context_set_decode_limit() is exceeded, reads fail instead.
  *
  * So several threads decompress about as much as one thread that reads the same files in the

@@ -12,36 +12,41 @@
  * is cached was read by those that need it, and may be evicted. Which of the waiting
  * threads is next:
  *
- *	1. of the group that has the turn, the thread that is most behind in the order of
- *	   paths. A thread joins it where it waits at most NEAR_FILES from the position of
- *	   the last decode, and leaves it when it goes back. So threads that read the same
+ *	1. the lowest position, in the order of paths, of the group that has the turn.
+ *	   A thread joins the group if it waits at most NEAR_FILES from the position of the
+ *	   last decode, and leaves it when it goes back. So threads that read the same
  *	   files, or files in one directory, stay together, and a block is decoded once for
  *	   all.
- *	2. if there are none, or the turn of this group is over because TURN_BUDGETS
- *	   budgets and units were decoded for each of its threads, the thread that has
- *	   waited longest. A new turn begins at its position. So a larger group is faster
- *	   and reaches the next one, with which it is joined, and a thread waits as long as
- *	   without groups. A thread of the group that waited for the whole turn, because one
- *	   behind it does not come nearer, counts as one of another group, and those behind
- *	   it are not in the group of its turn. The time in which nobody decodes counts, too:
- *	   TURN_POLLS intervals are a turn.
+ *	2. if the group has no waiting thread, or its turn is over, the thread that has
+ *	   waited longest. A new turn begins at its position.
  *
- * Reads of cached bytes, and of bytes that a job is decoding already, never wait. A thread
- * that neither waits nor reads for about as long as a decode takes, IDLE_POLLS intervals at
- * most, is late: nobody waits for it until it must decode again, and the more often this
- * happens the longer not even then, so that a thread that is slow, has ended, or does not
- * exist in a forked process delays the others by a few milliseconds; if this happens
- * FEW_VAIN_WAITS times and no thread came meanwhile, nobody waits for any thread for some
- * time. While others read, or decode in a callback of the program that does not return, a
- * wait is limited to some times what a decode takes, which is what can be saved: LEAST_POLLS
- * to MOST_POLLS intervals.
+ * A turn is over after TURN_BUDGETS times the budget and a unit were decoded for each
+ * thread of the group; an interval without a decode counts as 1 / TURN_POLLS of that. So a
+ * larger group advances faster and reaches other groups, with which it is joined. A thread
+ * that waited for a whole turn of its own group (one at a lower position does not advance)
+ * counts as a thread of another group; the group of its turn begins at its position.
+ *
+ * Reads of cached bytes, and of bytes that a job is decoding already, never wait. The wait
+ * for threads that run ends
+ *
+ *	- when they have not read for about the time of a decode, IDLE_POLLS intervals at
+ *	  most;
+ *	- when they read, or decode in a callback of the program that does not return, after
+ *	  some times the time of a decode, which is what the wait can save: LEAST_POLLS to
+ *	  MOST_POLLS intervals.
+ *
+ * Then these threads are LATE until they must decode again. A thread that was late n times in
+ * succession stays LATE for its next 2^n - 2 decodes, too. After FEW_VAIN_WAITS such waits in
+ * succession there are no waits until a number of budgets was decoded, which doubles each
+ * time. So a thread that is slow, has ended, or does not exist in a forked process delays
+ * the others by milliseconds.
  *
  * States of a thread in the table of readers:
  *
  *	RUNNING   reads cached bytes, decodes, or does something else: the others wait
  *	WAITING   is in the queue
  *	CHOSEN    may decode, from when it was chosen to when it does
- *	LATE      as RUNNING, but nobody waits for it
+ *	LATE      as RUNNING, but the others do not wait
  *
  * All functions are called with cache->lock held; waiting gives it up.
  */
@@ -49,16 +54,21 @@
 #include "read/cache/internal.h"
 
 #define FEW_UNITS	  4
-#define TURN_BUDGETS	  16
+#define TURN_BUDGETS	  16 /* 4, 8: 1.8 and 1.5 times as much decoded, see bench/README.md */
 #define NEAR_FILES	  64
 #define THRASHING_BUDGETS 2 /* budgets decoded between two measurements */
 #define POLL_NS		  (2 * 1000 * 1000)
-#define IDLE_POLLS	  8 /* after which threads that do not read are late, or after fewer: */
-#define IDLE_POLLS_OF_MS                                                                 \
-	2 /* no more than one for so many milliseconds of a decode, and one */
-#define LEAST_POLLS    16
-#define MOST_POLLS     256 /* after which all that do not wait are, or that decode */
-#define POLLS_OF_MS    4   /* of a decode, beyond LEAST_POLLS */
+
+/* Intervals of a wait, after which threads that do not read are late: one, and one for so many
+ * milliseconds of a decode. */
+#define IDLE_POLLS	 8 /* at most */
+#define IDLE_POLLS_OF_MS 2
+
+/* The same for threads that read or decode: LEAST_POLLS, and so many for a millisecond of a decode. */
+#define LEAST_POLLS 16
+#define POLLS_OF_MS 4
+#define MOST_POLLS  256 /* at most */
+
 #define TURN_POLLS     128
 #define MOST_STRIKES   20
 #define FEW_VAIN_WAITS 3
@@ -147,8 +157,8 @@ static bool others_run(const struct cache *cache)
 	return false;
 }
 
-/* Do not wait for threads that run. If nobody came several times, do not wait at all for
- * some time, twice as long as the last time. */
+/* Threads that run are late. After several waits that ended so, there are none for some time,
+ * twice as long as the last time. */
 static void give_up_waiting(struct cache *cache)
 {
 	struct turns *turns = &cache->turns;
@@ -234,15 +244,15 @@ static bool is_passed_over(const struct cache *cache, const struct turn_waiter *
 static struct turn_waiter *next_waiter(const struct cache *cache)
 {
 	const struct turns *turns = &cache->turns;
-	struct turn_waiter *behind = NULL, *other = NULL;
+	struct turn_waiter *lowest = NULL, *other = NULL;
 
 	for (struct turn_waiter *waiter = turns->first; waiter; waiter = waiter->next) {
 		if (!is_in_group(turns, waiter) || is_passed_over(cache, waiter))
 			other = other ? other : waiter;
-		else if (!behind || waiter->position < behind->position)
-			behind = waiter;
+		else if (!lowest || waiter->position < lowest->position)
+			lowest = waiter;
 	}
-	return behind && (!other || !is_turn_over(cache)) ? behind : other;
+	return lowest && (!other || !is_turn_over(cache)) ? lowest : other;
 }
 
 static void start_turn(struct cache *cache, const struct turn_waiter *waiter)
