@@ -165,7 +165,7 @@ static void read_by_all(struct reader *readers)
 #define ALL_BYTES (UINT64_C(1) * GROUPS * EACH * FILE_BYTES)
 
 /* Let the readers read with a small budget. On an idle machine `times` as much is decoded, or less.
- * Twice that is accepted, as nobody waits for threads that get no processor for long. */
+ * Twice that is accepted, as threads that get no processor for long are not waited for. */
 static void read_thrashing(const struct bytes *image, struct reader *readers,
 			   uint64_t times)
 {
@@ -229,7 +229,7 @@ static void threads_share_a_list_of_files(void **state)
 
 /* One thread reads a file from time to time, one ends early, one reads nothing more after
  * the first files until the others are done. */
-static void nobody_waits_long_for_a_thread_that_pauses(void **state)
+static void waits_for_a_thread_that_pauses_are_short(void **state)
 {
 	struct world world = { .image_bytes = *(struct bytes *)*state };
 	struct reader readers[READERS], late = { .world = &world, .count = 300 };
@@ -535,7 +535,7 @@ int main(void)
 		cmocka_unit_test(threads_at_different_files_take_turns),
 		cmocka_unit_test(threads_at_the_same_file_stay_together),
 		cmocka_unit_test(threads_share_a_list_of_files),
-		cmocka_unit_test(nobody_waits_long_for_a_thread_that_pauses),
+		cmocka_unit_test(waits_for_a_thread_that_pauses_are_short),
 		cmocka_unit_test(a_child_does_not_wait_for_threads_of_its_parent),
 		cmocka_unit_test(a_smaller_budget_evicts),
 		cmocka_unit_test(a_budget_changes_under_readers),

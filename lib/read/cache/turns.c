@@ -291,15 +291,15 @@ static bool has_to_wait(const struct cache *cache, const struct turn_waiter *wai
 static void wake_waiters(struct cache *cache)
 {
 	struct turns *turns = &cache->turns;
-	bool is_anybody_served = false;
+	bool is_one_served = false;
 
 	for (struct turn_waiter *waiter = turns->first; waiter; waiter = waiter->next) {
 		if (has_to_wait(cache, waiter))
 			continue;
-		is_anybody_served = true;
+		is_one_served = true;
 		pthread_cond_signal(&waiter->changed);
 	}
-	if (is_anybody_served || !turns->first || others_run(cache))
+	if (is_one_served || !turns->first || others_run(cache))
 		return;
 
 	struct turn_waiter *next = next_waiter(cache);
