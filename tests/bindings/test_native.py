@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: MIT
 """What programs in Python expect of paths, files, modules and archives, with images."""
+import fnmatch
 import importlib
 import importlib.metadata
 import importlib.resources
 import importlib.util
 import io
+import itertools
 import os
 import pathlib
 import pickle
 import pkgutil
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 try:
     from importlib.resources.abc import Traversable
@@ -209,6 +213,34 @@ class Paths(Case):
                                  "a/*/b*": False, "": False}.items():
             with self.subTest(pattern):
                 self.assertEqual(self.path.full_match(pattern), matches)
+
+    def test_matching_of_all_names_is_that_of_an_expression(self):
+        def expression(parts):
+            return "/" + "".join("([^/]+/)*" if part == "**" else
+                                 part.replace("*", "[^/]*") + "/" for part in parts)
+        for parts in itertools.product(["**", "a", "b*"], repeat=5):
+            for names in itertools.product(["a", "b", "bc"], repeat=4):
+                self.assertEqual(
+                    (self.image / "/".join(names)).full_match("/".join(parts)),
+                    bool(re.fullmatch(expression(parts), f"/{'/'.join(names)}/")), (names, parts))
+
+    def test_steps_of_many_wildcards(self):
+        names, wildcards = ["a"] * 40, ["**", "a"] * 12
+        directories = 41  # with the root and b
+        image = dwarfs.open(self.pack({"/".join(names): b"", "b/c": b""}))
+        with mock.patch("fnmatch.fnmatchcase", wraps=fnmatch.fnmatchcase) as compared:
+            path = image / "/".join(names)
+            self.assertTrue(path.full_match("/".join(wildcards)))
+            self.assertFalse(path.full_match("/".join(wildcards + ["b"])))
+            self.assertLess(compared.call_count, 2 * len(names) * len(wildcards))
+            for pattern, count in ((wildcards, 40 - 11), (wildcards + ["b"], 0),
+                                   (["**"] * 12, directories)):
+                compared.reset_mock()
+                with mock.patch.object(dwarfs.Path, "iterdir", autospec=True,
+                                       side_effect=dwarfs.Path.iterdir) as listed:
+                    self.assertEqual(len(list(image.root.glob("/".join(pattern)))), count)
+                self.assertLessEqual(listed.call_count, directories * len(pattern))
+                self.assertLessEqual(compared.call_count, (directories + 1) * len(pattern))
 
     def test_matching_is_that_of_pathlib(self):
         pure = pathlib.PurePosixPath("/a/b.tar.gz")

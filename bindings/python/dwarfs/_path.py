@@ -432,7 +432,7 @@ class Path:
         if pattern.endswith("/"):
             parts.append("")
         found: dict[Path, None] = {}
-        for path in _glob(self, parts, self.is_dir()):
+        for path in _glob(self, parts, self.is_dir(), set()):
             if path not in found:
                 found[path] = None
                 yield path
@@ -584,13 +584,25 @@ def _is_real_dir(path: Path) -> bool:
 
 
 def _match_all(names: tuple[str, ...], parts: list[str]) -> bool:
-    """Whether names match the parts of a pattern."""
-    if not parts:
-        return not names
-    if parts[0] == "**":
-        return any(_match_all(names[start:], parts[1:]) for start in range(len(names) + 1))
-    return (bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and
-            _match_all(names[1:], parts[1:]))
+    """Whether names match the parts of a pattern.
+
+    If the part after a ** fails, only the last ** is tried again with one more name: those before
+    it can have no better end. So each part is compared with each name at most once.
+    """
+    name = part = retry = 0
+    after = -1  # the part after the last **
+    while name < len(names):
+        if part < len(parts) and parts[part] == "**":
+            part += 1
+            after, retry = part, name
+        elif part < len(parts) and fnmatch.fnmatchcase(names[name], parts[part]):
+            name, part = name + 1, part + 1
+        elif after >= 0:
+            retry += 1
+            name, part = retry, after
+        else:
+            return False
+    return all(rest == "**" for rest in parts[part:])
 
 
 def _can_be_name(name: str) -> bool:
@@ -601,8 +613,13 @@ def _can_be_name(name: str) -> bool:
         return False
 
 
-def _glob(path: Path, parts: list[str], is_dir: bool) -> Iterator[Path]:
-    """What matches the parts below a path, which is a directory or not."""
+def _glob(path: Path, parts: list[str], is_dir: bool,
+          seen: set[tuple[Path, int]]) -> Iterator[Path]:
+    """What matches the parts below a path, which is a directory or not.
+
+    `seen` has the directories at which a ** was tried already, with the number of parts from
+    there on: what is below them is found once for each **, not once for each way to get there.
+    """
     part, rest = parts[0], parts[1:]
     if part == "":
         if path.is_dir():
@@ -611,19 +628,22 @@ def _glob(path: Path, parts: list[str], is_dir: bool) -> Iterator[Path]:
         return
     elif part == "..":
         above = path / ".."
-        yield from _glob(above, rest, _is_real_dir(above)) if rest else (above,)
+        yield from _glob(above, rest, _is_real_dir(above), seen) if rest else (above,)
     elif part == "**":
+        if (path, len(parts)) in seen:
+            return
+        seen.add((path, len(parts)))
         if rest:
-            yield from _glob(path, rest, True)
+            yield from _glob(path, rest, True, seen)
         else:
             yield path
         for below in path.iterdir():
             if _is_real_dir(below):
-                yield from _glob(below, parts, True)
+                yield from _glob(below, parts, True, seen)
     else:
         for below in path.iterdir():
             if fnmatch.fnmatchcase(below.name, part):
                 if rest:
-                    yield from _glob(below, rest, _is_real_dir(below))
+                    yield from _glob(below, rest, _is_real_dir(below), seen)
                 else:
                     yield below
