@@ -56,6 +56,20 @@ struct callback {
 
 /* -- errors ------------------------------------------------------------------------------ */
 
+/* That of SWIG takes any userdata for one of its own, also handles and files of io. */
+#undef SWIG_fail_arg
+#define SWIG_fail_arg(function, argument, type)                                             \
+	do {                                                                                \
+		SWIG_Lua_pushferrstring(L, "Error in %s (arg %d), expected '%s' got '%s'",  \
+					function, argument, type, type_name(L, argument)); \
+		goto fail;                                                                  \
+	} while (0)
+
+static const char *type_name(lua_State *L, int index)
+{
+	return luaL_testudata(L, index, box_name) ? box_name : luaL_typename(L, index);
+}
+
 /* Push an error. Everything but the message may be missing. */
 static void push_failure(lua_State *L, int code, const char *message, const char *path,
 			 const uint64_t *offset, int errnum)

@@ -431,6 +431,17 @@ test("wrong type", function()
 	same(fails(image.open, image, nil):match("a path.*"), "a path is needed")
 	fails(dwarfs.open, {})
 	fails(dwarfs.open, nil)
+	for _, wrong in ipairs {io.stdout, image.handle, coroutine.create(print)} do
+		local got = wrong == image.handle and "dwarfs handle" or type(wrong)
+		same(fails(native.dwarfs_codec_help, wrong):match("got '(.*)'"), got)
+		for _, call in ipairs {dwarfs.open, dwarfs.open_bytes, function(value)
+			return image:stat(value)
+		end} do
+			same(fails(call, wrong):match("string expected") ~= nil, true)
+		end
+		fails(dwarfs.pack, wrong, FOLDER .. "/w.dwarfs")
+		fails(dwarfs.pack, TREE, wrong)
+	end
 	same(fails(native.dwarfs_script_stat, image.handle, 1 << 30).code, -3)
 	fails(native.dwarfs_script_stat, image.handle, 1 << 32)
 	same(rawget(_G, "swig_type"), nil)
