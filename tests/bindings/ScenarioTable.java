@@ -289,6 +289,15 @@ class ScenarioTable {
             same(error.path(), "sub/none");
             same(error.getMessage().contains("none"), true);
             same(fails(-9, () -> Image.open(folder.resolve("none"))).errno(), 2);
+            DwarfsException directory = fails(-11, () -> image.readAllBytes("sub"));
+            same(directory.getMessage(), "'sub' is a directory");
+            same(directory.path(), "sub");
+            same(fails(-10, () -> image.find("sub/b.bin").list()).getMessage(),
+                "'sub/b.bin' is not a directory");
+            same(fails(-10, () -> image.find("a.txt").get("b")).getMessage(),
+                "'a.txt' is not a directory");
+            same(fails(-2, () -> image.find("a.txt").linkTarget()).getMessage(),
+                "'a.txt' is not a link");
         });
         test("not an image", () -> {
             fails(-7, () -> Image.open(tree.resolve("a.txt")));

@@ -3,10 +3,13 @@ package org.libdwarfs;
 
 import java.io.IOException;
 import java.util.OptionalLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** A call of the library that failed: a code for programs, a message for people. */
 public final class DwarfsException extends IOException {
     private static final long serialVersionUID = 1;
+    private static final Pattern INODE = Pattern.compile("inode \\d+ (?=is )");
 
     /** How it failed. */
     public enum Code {
@@ -80,6 +83,21 @@ public final class DwarfsException extends IOException {
             path == null ? null : Names.decode(path), offset, errno);
     }
 
+    /** The same failure, with the path of an entry instead of the number of its inode. */
+    DwarfsException about(String entry) {
+        Matcher inode = INODE.matcher(getMessage());
+        if (path != null || !inode.lookingAt()) {
+            return this;
+        }
+        return copy("'" + entry + "' " + getMessage().substring(inode.end()), entry);
+    }
+
+    private DwarfsException copy(String message, String about) {
+        DwarfsException error = new DwarfsException(number, message, about, offset, errno);
+        error.setStackTrace(getStackTrace());
+        return error;
+    }
+
     /** The same failure while a file in an image was read. If the image is damaged, the path of
      *  the failure is that of the image. */
     DwarfsException whileReading(String file) {
@@ -87,10 +105,7 @@ public final class DwarfsException extends IOException {
         if (path != null && (!damaged || path.equals(file))) {
             return this;
         }
-        DwarfsException error = new DwarfsException(number, "reading '" + file + "': " +
-            getMessage(), path == null ? file : path, offset, errno);
-        error.setStackTrace(getStackTrace());
-        return error;
+        return copy("reading '" + file + "': " + getMessage(), path == null ? file : path);
     }
 
     /** @return the code */

@@ -72,6 +72,8 @@ public final class Entry {
         try {
             return Names.decode(dwarfsJNI.dwarfs_link_read(pointer,
                 dwarfsJNI.dwarfs_entry_inode(pointer, number)));
+        } catch (DwarfsException error) {
+            throw error.about(path());
         } finally {
             image.handle().release();
         }
@@ -91,6 +93,8 @@ public final class Entry {
                     join(dwarfsJNI.dwarfs_entry_name(pointer, entry))));
             }
             return entries;
+        } catch (DwarfsException error) {
+            throw error.about(path());
         } finally {
             image.handle().release();
         }
@@ -107,6 +111,8 @@ public final class Entry {
         try {
             return new Entry(image, dwarfsJNI.dwarfs_dir_find(pointer,
                 dwarfsJNI.dwarfs_entry_inode(pointer, number), bytes), join(bytes));
+        } catch (DwarfsException error) {
+            throw error.about(path());
         } finally {
             image.handle().release();
         }
@@ -155,6 +161,8 @@ public final class Entry {
         try {
             return new OpenFile(image, path(), dwarfsJNI.dwarfs_file_open(pointer,
                 dwarfsJNI.dwarfs_entry_inode(pointer, number)));
+        } catch (DwarfsException error) {
+            throw error.about(path());
         } finally {
             image.handle().release();
         }
