@@ -413,6 +413,7 @@ case "wrong type", sub {
     fails(sub { Dwarfs::Native::dwarfs_image_bytes($image->open("a.txt")) });
     fails(sub { Dwarfs::Native::dwarfs_image_bytes("text") });
     fails(sub { Dwarfs::Native::dwarfs_image_bytes() });
+    same(fails(sub { $image->status(1 << 30) })->code, -3);
     fails(sub { Dwarfs::pack($tree, "$folder/w.dwarfs", no_option => 1) });
     for my $case (
         [level => "abc", "level must be a whole number from 0 on, not 'abc'\n"],

@@ -262,7 +262,9 @@ with case("import"):
     same(fails(dwarfs.Builder().add_archive, FOLDER + "/none", kind=FileNotFoundError).code, -9)
     fails(dwarfs.Builder().add_archive, tar, progress=lambda now: raise_(KeyboardInterrupt()),
           kind=KeyboardInterrupt)
-    fails(dwarfs.Builder().add_image, tar, kind=AttributeError)
+    same(str(fails(dwarfs.Builder().add_image, tar, kind=TypeError)),
+         f"an open image is needed, not {tar!r}")
+    fails(dwarfs.Builder().add_base, None, kind=TypeError)
 with case("compare"):
     same(dwarfs.compare(image, TREE), [])
     differences = dwarfs.compare(image, FOLDER + "/i.dwarfs", ignore=["mtime", "xattr"])

@@ -450,6 +450,9 @@ class Partitions(Case):
         self.assertGreater(len(distributed.partitions(self.image, 3)), 1)
         with self.assertRaises(ValueError):
             distributed.partitions(self.image, 0)
+        for image, count in (self.output, 1), (self.image, 2.5), (self.image, "2"):
+            with self.assertRaises(TypeError):
+                distributed.partitions(image, count)
         for paths in "random", b"random", self.image / "random":
             with self.subTest(paths), self.assertRaisesRegex(TypeError, "list"):
                 distributed.partitions(self.image, 1, paths=paths)

@@ -11,7 +11,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Union
 from . import _dwarfs
 from ._context import Context, handle_of
 from ._errors import Error
-from ._image import Image
+from ._image import Image, image_handle
 from ._options import configure, split_time
 from ._progress import ProgressCallback, Task
 from ._report import ImportReport, ImportReportCallback, Reporter
@@ -152,7 +152,7 @@ class Builder:
         closed before.
         """
         _dwarfs.dwarfs_builder_add_image(
-            self._handle, image._use(), prefix,
+            self._handle, image_handle(image), prefix,
             _dwarfs.DWARFS_REPACK if repack else _dwarfs.DWARFS_KEEP_BLOCKS)
 
     def add_base(self, image: Image, *, trust_times: bool = True) -> None:
@@ -164,7 +164,7 @@ class Builder:
         closed before.
         """
         _dwarfs.dwarfs_builder_add_base(
-            self._handle, image._use(),
+            self._handle, image_handle(image),
             _dwarfs.DWARFS_BASE_TRUST_TIMES if trust_times else _dwarfs.DWARFS_BASE_TRUST_NONE)
 
     def set_on_conflict(self, conflict: str) -> None:

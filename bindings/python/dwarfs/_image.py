@@ -474,3 +474,10 @@ class Image:
         _dwarfs.dwarfs_archive_export_set_report(export, reporter.callback)
         _dwarfs.dwarfs_archive_export_set_task(export, task.handle)
         _dwarfs.dwarfs_archive_export_write(export, open_sink(target, True, sync))
+
+
+def image_handle(image: Image) -> Any:
+    """The handle of an open image that was given to a function."""
+    if not isinstance(image, Image):
+        raise TypeError(f"an open image is needed, not {image!r}")
+    return image._use()

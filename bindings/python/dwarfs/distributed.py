@@ -19,6 +19,7 @@ import errno
 import hashlib
 import importlib
 import itertools
+import operator
 import os
 import re
 import shutil
@@ -33,7 +34,7 @@ from . import _dwarfs
 from ._builder import Builder, Counts
 from ._callbacks import InputFile
 from ._context import Context
-from ._image import Image
+from ._image import Image, image_handle
 from ._pack import listed_paths, refuse_one_path
 from ._path import Path
 
@@ -124,8 +125,10 @@ def partitions(image: Image, count: int, *, paths: Iterable[str] | None = None) 
     Links and special files are left out. Files of one block are in one partition, so there are
     fewer partitions if there are fewer blocks.
     """
+    count = operator.index(count)
     if count < 1:
         raise ValueError("at least one partition is needed")
+    image_handle(image)
     refuse_one_path(paths)
     wanted = None if paths is None else {str(Path(image, path)) for path in paths}
     # names and sizes of the files by the block of their first byte, in the order of the data
