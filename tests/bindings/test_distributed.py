@@ -457,6 +457,21 @@ class Partitions(Case):
             with self.subTest(paths), self.assertRaisesRegex(TypeError, "list"):
                 distributed.partitions(self.image, 1, paths=paths)
 
+    def test_sizes_are_as_equal_as_blocks_allow(self):
+        for sizes, count, wanted in (
+                ([113, 116, 149, 97, 20], 2, [229, 266]),
+                ([113, 116, 149, 97, 20], 4, [113, 116, 149, 117]),
+                ([2, 1, 100, 1, 1], 2, [3, 102]), ([1, 1, 100, 1, 2], 2, [102, 3]),
+                ([100, 1, 1], 3, [100, 1, 1]), ([5] * 8, 8, [5] * 8), ([5] * 9, 2, [25, 20]),
+                ([0, 0], 2, [0]), ([3], 8, [3])):
+            files = [(f"{number}", size, number) for number, size in enumerate(sizes)]
+            with self.subTest(sizes, count=count), \
+                    mock.patch.object(distributed, "_files", return_value=files):
+                parts = distributed.partitions(self.image, count)
+                self.assertEqual([part.size for part in parts], wanted)
+                self.assertEqual([name for part in parts for name in part._names],
+                                 [name for name, _, _ in files])
+
     def test_more_files_than_are_listed_at_once(self):
         count = distributed._BATCH_ENTRIES * 2 + 1
         names = [os.fsdecode(b"\xff%d" % number) for number in range(count)]

@@ -122,8 +122,13 @@ def partitions(image: Image, count: int, *, paths: Iterable[str] | None = None) 
     """Divide the files of an image, or some of them, into at most `count` partitions of about
     the same size, by the blocks in which their data begins.
 
-    Links and special files are left out. Files of one block are in one partition, so there are
-    fewer partitions if there are fewer blocks.
+    Links and special files are left out. Files that begin in one block are in one partition, so
+    there are fewer partitions than `count` if fewer blocks have the beginning of a file, and the
+    partitions of an image with few blocks differ in size.
+
+    Partition.map() decompresses each block once that a file of the partition has data in. Files
+    of which parts are stored once for many of them need more blocks than those they begin in, and
+    these are decompressed by each partition that needs them: the fewer partitions, the fewer.
     """
     count = operator.index(count)
     if count < 1:
@@ -141,14 +146,16 @@ def partitions(image: Image, count: int, *, paths: Iterable[str] | None = None) 
     found: list[Partition] = []
     names, size, done, first = [], 0, 0, -1
     for number in sorted(blocks):
+        # A partition ends at the boundary of blocks that is nearest to where it should.
+        middle = done + size + blocks[number][1] / 2
+        if names and middle * count > total * (len(found) + 1) and len(found) < count - 1:
+            found.append(Partition(image, names, (first, last), size))
+            names, size, done = [], 0, done + size
         if not names:
             first = number
         names += blocks[number][0]
         size += blocks[number][1]
         last = number
-        if (done + size) * count >= total * (len(found) + 1) and len(found) < count - 1:
-            found.append(Partition(image, names, (first, last), size))
-            names, size, done = [], 0, done + size
     if names:
         found.append(Partition(image, names, (first, last), size))
     return found
