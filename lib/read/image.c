@@ -308,9 +308,9 @@ static int open_io(dwarfs_context *context, dwarfs_io *io,
 	    (ret = dw_opening_tick(image, err)) < 0)
 		return ret;
 	image->latency = dw_context_latency(image->context);
-	if ((ret = dw_image_find_xattrs(image, err)) < 0 ||
-	    (ret = dw_image_find_digests(image, err)) < 0 ||
-	    (ret = dw_salvage_xattrs(image, err)) < 0)
+	dw_image_find_xattrs(image);
+	dw_image_find_digests(image);
+	if ((ret = dw_salvage_xattrs(image, err)) < 0)
 		return ret;
 	if ((ret = dw_progress_enter(&image->opening->progress, DWARFS_PHASE_DONE, err)) <
 	    0)

@@ -181,7 +181,7 @@ int dw_history_check(const struct dwarfs_image *image, uint32_t section,
 /* -- xattr.c ------------------------------------------------------------------------- */
 
 /* Locate the section of extended attributes; it is read at its first use. */
-int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err);
+void dw_image_find_xattrs(struct dwarfs_image *image);
 void dw_image_free_xattrs(struct dwarfs_image *image);
 /* Read the section if there is one; an error if it is invalid. */
 int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err);
@@ -189,7 +189,7 @@ int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err);
 /* -- metadata/image_digests.c -------------------------------------------------------- */
 
 /* Locate the section of digests; it is read at its first use. */
-int dw_image_find_digests(struct dwarfs_image *image, dwarfs_error **err);
+void dw_image_find_digests(struct dwarfs_image *image);
 void dw_image_free_digests(struct dwarfs_image *image);
 /* Read the section: 1, 0 if there is none, or an error if it is invalid. */
 struct digest_table;

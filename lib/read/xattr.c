@@ -13,7 +13,7 @@
 /* Maximum size of the section: as for other metadata, plus this for each inode. */
 #define PER_INODE 64
 
-int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err)
+void dw_image_find_xattrs(struct dwarfs_image *image)
 {
 	for (uint32_t i = 0; i < image->section_count; i++) {
 		if (image->sections[i].type != DWARFS_SECTION_XATTRS)
@@ -21,7 +21,6 @@ int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err)
 		image->xattr_section = i;
 		image->xattr_sections++;
 	}
-	return dw_lazy_init(&image->xattrs, err);
 }
 
 void dw_image_free_xattrs(struct dwarfs_image *image)

@@ -232,9 +232,9 @@ static int make_tables(const struct view *view, bool with_positions, bool *made_
 	int ret = dw_view_need_directories(view, &why);
 
 	if (ret == 0)
-		ret = dw_lazy_make(&view->entries, map_entries, view, &why);
+		ret = dw_lazy_need(&view->entries, map_entries, view, &why);
 	if (ret == 0 && with_positions)
-		ret = dw_lazy_make(&view->positions, number_entries, view, &why);
+		ret = dw_lazy_need(&view->positions, number_entries, view, &why);
 	*made_out = ret == 0;
 	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 }

@@ -14,7 +14,7 @@
 #define MIN_ANCHOR_LIMIT (UINT64_C(1) << 20)
 #define MAX_ANCHOR_RATIO 64
 
-int dw_image_find_digests(struct dwarfs_image *image, dwarfs_error **err)
+void dw_image_find_digests(struct dwarfs_image *image)
 {
 	for (uint32_t i = 0; i < image->section_count; i++) {
 		if (image->sections[i].type != DWARFS_SECTION_DIGESTS)
@@ -22,7 +22,6 @@ int dw_image_find_digests(struct dwarfs_image *image, dwarfs_error **err)
 		image->digest_section = i;
 		image->digest_sections++;
 	}
-	return dw_lazy_init(&image->digests, err);
 }
 
 void dw_image_free_digests(struct dwarfs_image *image)

@@ -102,8 +102,7 @@ int dw_strings_load(const struct frozen *frozen, int plain_id, int compact_id,
 	bool is_compact;
 	int ret;
 
-	if ((ret = dw_lazy_init(&strings->offsets, err)) < 0 ||
-	    (ret = dw_frozen_optional(frozen, dw_frozen_child(frozen, root, compact_id),
+	if ((ret = dw_frozen_optional(frozen, dw_frozen_child(frozen, root, compact_id),
 				      &node, &is_compact, err)) < 0 ||
 	    (ret = dw_frozen_table(frozen, dw_frozen_child(frozen, root, plain_id),
 				   &strings->plain, err)) < 0)

@@ -147,18 +147,7 @@ int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
 
 	if (!view)
 		return dw_fail_nomem(err);
-	if ((ret = dw_lazy_init(&view->first_entries, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->chunk_numbers, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->shared_numbers, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->parents, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->nlinks, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->sums, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->prints, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->orders, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->pivots, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->entries, err)) < 0 ||
-	    (ret = dw_lazy_init(&view->positions, err)) < 0 ||
-	    (ret = dw_schema_parse(schema, &view->schema, err)) < 0)
+	if ((ret = dw_schema_parse(schema, &view->schema, err)) < 0)
 		return ret;
 	root = &view->schema.layouts[view->schema.root];
 	if (root->size > metadata.size || (root->bits + 7) / 8 > metadata.size)

@@ -6,10 +6,13 @@
  * first access.
  */
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/section.h"
@@ -221,6 +224,89 @@ static void places_among_many_chunks_are_found_at_once(void **state)
 	area_free();
 }
 
+/* -- processes and threads ----------------------------------------------------------- */
+
+#define FORK_SECONDS 20 /* after which a child that waits for its parent is ended */
+
+/* A table, and a thread that builds it until it is told to go on. */
+struct build {
+	struct lazy lazy;
+	atomic_int builds;
+	atomic_bool may_end;
+};
+
+static int build_one(struct build *build, uint32_t **items_out)
+{
+	*items_out = dw_calloc(1, sizeof(**items_out));
+	atomic_fetch_add(&build->builds, 1);
+	return *items_out ? 0 : DWARFS_ERR_NOMEM;
+}
+
+static int build_slowly(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	struct build *build = (struct build *)owner;
+	int ret = build_one(build, items_out);
+
+	while (!atomic_load(&build->may_end))
+		usleep(100);
+	return ret;
+}
+
+static int build_at_once(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	return build_one((struct build *)owner, items_out);
+}
+
+static void *run_slow_build(void *argument)
+{
+	struct build *build = argument;
+
+	assert_int_equal(dw_lazy_make(&build->lazy, build_slowly, build, NULL), 0);
+	return NULL;
+}
+
+static void *run_quick_build(void *argument)
+{
+	struct build *build = argument;
+
+	assert_int_equal(dw_lazy_make(&build->lazy, build_at_once, build, NULL), 0);
+	return NULL;
+}
+
+/* A child has no thread that would end what a thread of its parent has started. */
+static void a_child_builds_what_its_parent_is_building(void **state)
+{
+	struct build build = { .may_end = false };
+	pthread_t first, second;
+	int status = -1;
+	pid_t child;
+
+	assert_int_equal(pthread_create(&first, NULL, run_slow_build, &build), 0);
+	while (atomic_load(&build.builds) == 0)
+		usleep(100);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		alarm(FORK_SECONDS);
+		if (dw_lazy_make(&build.lazy, build_at_once, &build, NULL) != 0 ||
+		    !dw_lazy_items(&build.lazy) || atomic_load(&build.builds) != 2)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+
+	assert_null(dw_lazy_items(&build.lazy));
+	assert_int_equal(pthread_create(&second, NULL, run_quick_build, &build), 0);
+	usleep(2000);
+	atomic_store(&build.may_end, true);
+	pthread_join(first, NULL);
+	pthread_join(second, NULL);
+	assert_non_null(dw_lazy_items(&build.lazy));
+	assert_int_equal(atomic_load(&build.builds), 1);
+	dw_lazy_free(&build.lazy);
+}
+
 /* -- images by other writers --------------------------------------------------------- */
 
 static void open_one(const char *path, int verify, int *opened)
@@ -280,6 +366,7 @@ int main(void)
 		cmocka_unit_test(plain_tables_are_used_where_they_are),
 		cmocka_unit_test(packed_tables_are_unpacked_one_by_one),
 		cmocka_unit_test(places_among_many_chunks_are_found_at_once),
+		cmocka_unit_test(a_child_builds_what_its_parent_is_building),
 		cmocka_unit_test(no_image_has_its_tables_made),
 	};
 

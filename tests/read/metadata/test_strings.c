@@ -31,7 +31,6 @@ static void make(struct strings *strings, const uint32_t *index, bool is_packed)
 			   .stride = 32 },
 		.index_column = dw_column(0, 32),
 	};
-	assert_int_equal(dw_lazy_init(&strings->offsets, NULL), 0);
 }
 
 static void offsets_and_lengths_give_the_same(void **state)
