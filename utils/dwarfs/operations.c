@@ -18,6 +18,11 @@
 
 #define FOREVER 1e9 /* seconds */
 
+/* Sizes of listings: the least, of an entry with a name of 24 bytes, and the most of an entry. */
+#define LEAST_LIST_BYTES 4096
+#define LIST_ENTRY_BYTES 176
+#define MOST_ENTRY_BYTES (160 + DWARFS_NAME_BUFFER_BYTES)
+
 /* Shared mappings of files that the kernel does not cache; older versions of libfuse cannot
  * request them. */
 #ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP
@@ -88,6 +93,22 @@ static void tell_damage(const dwarfs_stat *stat)
 				 dwarfs_attribute_name(bit));
 }
 
+/*
+ * The preferred size of reads. The kernel allocates memory of that size for each call by which
+ * a C library lists a directory, and two calls list most directories: so it is no larger
+ * than what holds all entries.
+ */
+static blksize_t block_bytes_of(const struct settings *settings, const dwarfs_stat *stat)
+{
+	uint64_t entries = dwarfs_stat_bytes(stat), bytes = LEAST_LIST_BYTES;
+
+	if (!S_ISDIR(dwarfs_stat_mode(stat)))
+		return (blksize_t)settings->block_bytes;
+	while (bytes < settings->block_bytes && bytes / LIST_ENTRY_BYTES < entries)
+		bytes *= 2;
+	return (blksize_t)(bytes < settings->block_bytes ? bytes : settings->block_bytes);
+}
+
 static void fill_attributes(const struct settings *settings, const dwarfs_stat *stat,
 			    struct stat *out)
 {
@@ -103,7 +124,7 @@ static void fill_attributes(const struct settings *settings, const dwarfs_stat *
 		.st_rdev = makedev(dwarfs_stat_rdev_major(stat),
 				   dwarfs_stat_rdev_minor(stat)),
 		.st_size = (off_t)dwarfs_stat_bytes(stat),
-		.st_blksize = (blksize_t)settings->block_bytes,
+		.st_blksize = block_bytes_of(settings, stat),
 		.st_blocks = (blkcnt_t)(allocated / 512 + (allocated % 512 != 0)),
 		.st_atim = timespec_of(stat, DWARFS_ATIME),
 		.st_mtim = timespec_of(stat, DWARFS_MTIME),
@@ -385,41 +406,52 @@ static int list_item(struct listing *listing, uint64_t place, dwarfs_error **err
 	return 1;
 }
 
+/* Add the items from a position on, of which there is at least one, while they fit. */
+static int list_items(struct listing *listing, uint64_t place, uint64_t end,
+		      dwarfs_error **err)
+{
+	const uint64_t most = (end - place) * MOST_ENTRY_BYTES;
+	int ret = 1;
+
+	if (most < listing->room)
+		listing->room = (size_t)most;
+	listing->buffer = malloc(listing->room);
+	if (!listing->buffer)
+		return DWARFS_ERR_NOMEM;
+	if ((ret = dwarfs_stat_new(&listing->stat, err)) < 0)
+		return ret;
+	for (ret = 1; ret > 0 && place < end; place++)
+		ret = list_item(listing, place, err);
+	return ret;
+}
+
 static void list(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset, bool plus)
 {
 	auto_handle(dwarfs_error) *err = NULL;
-	auto_handle(dwarfs_stat) *stat = NULL;
-	auto_free char *buffer = malloc(bytes ? bytes : 1);
 	struct listing listing = {
 		.req = req,
 		.mounted = mounted_of(req),
 		.dir = inode_of(ino),
 		.plus = plus,
-		.buffer = buffer,
 		.room = bytes,
 	};
-	uint64_t place = (uint64_t)offset;
+	const uint64_t place = (uint64_t)offset;
+	uint64_t end;
 	int ret;
 
 	PERF_SPAN(listing.mounted->perfmon, PERF_FS_LIST, ino);
-	if (!buffer) {
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	ret = dwarfs_stat_new(&stat, &err);
-	listing.stat = stat;
-	if (ret == 0)
-		ret = dwarfs_dir_range(listing.mounted->image, listing.dir,
-				       &listing.first, &listing.count, &err);
-	if (ret == 0)
-		ret = 1;
-	while (ret > 0 && place < (uint64_t)listing.count + 2)
-		ret = list_item(&listing, place++, &err);
+	ret = dwarfs_dir_range(listing.mounted->image, listing.dir, &listing.first,
+			       &listing.count, &err);
+	end = (uint64_t)listing.count + 2;
+	if (ret == 0 && place < end)
+		ret = list_items(&listing, place, end, &err);
 	/* Items listed before a failure are returned first. */
 	if (ret < 0 && listing.used == 0)
 		reply_failure(req, ino, ret, err);
 	else
-		fuse_reply_buf(req, buffer, listing.used);
+		fuse_reply_buf(req, listing.buffer, listing.used);
+	dwarfs_stat_free(listing.stat);
+	free(listing.buffer);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,

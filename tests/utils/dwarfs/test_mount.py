@@ -376,7 +376,20 @@ with suite.case("owner, group and write permissions can be replaced"):
                 found = os.lstat(os.path.join(folder, name))
                 assert (found.st_uid, found.st_gid) == (4242, 2323)
                 assert stat.S_ISLNK(found.st_mode) or not found.st_mode & 0o222
-                assert found.st_blksize == 65536
+                assert found.st_blksize == (4096 if name in directories else 65536), name
+
+with suite.case("the preferred size of reads of a directory holds its entries, and no more"):
+    tree = place("sizes")
+    for count in (0, 20, 60, 1000, 5000):
+        os.makedirs(f"{tree}/{count}")
+        for n in range(count):
+            write(f"{tree}/{count}/a file that has the number {n}", b"")
+    with mount.mounted(pack(tree)) as path:
+        for count, size in ((0, 4096), (20, 4096), (60, 16384), (1000, 262144), (5000, 524288)):
+            assert os.lstat(f"{path}/{count}").st_blksize == size, count
+            assert len(os.listdir(f"{path}/{count}")) == count
+    with mount.mounted(pack(tree), "-o", "blocksize=2k") as path:
+        assert {os.lstat(f"{path}/{count}").st_blksize for count in (0, 20, 5000)} == {2048}
 
 with suite.case("permissions are checked for owner, group and others"):
     if os.geteuid() != 0:
