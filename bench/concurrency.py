@@ -3,11 +3,12 @@
 """Many processes that use one mount at once: how long they take together, and how unequal they are.
 
     concurrency.py TREE WORK [--programs BUILD/utils] [--processes 2,8,64] [--rounds N]
-                   [--only auto,caller,none,io_uring,squashfs]
+                   [--only auto,poll,sleep,caller,none,io_uring,squashfs]
 
 TREE is packed into WORK once, by mkdwarfs at level 7 and by mksquashfs with zstd -22 and blocks of
-128 KiB. auto, caller and none are values of the option affinity of dwarfs;
-io_uring is its option of that name, which is not measured by default, as the kernel must offer it;
+128 KiB. auto is the driver with its defaults, sleep has busy_poll=off, and caller and none are values of
+the option affinity with that; poll has affinity=none alone. io_uring is the
+option of that name; it is not measured by default, as the kernel must offer it;
 squashfs is mounted by the kernel. Each process does one of these:
 
     walk     attributes of all entries
@@ -35,8 +36,10 @@ PIECE = 128 << 10
 TASKS = ("walk", "small", "large")
 MIXES = TASKS + ("mixed",)
 BASE = "none"
-VARIANTS = (BASE, "auto", "caller", "squashfs")
-OPTIONS = {"io_uring": "io_uring=on", "squashfs": ""}  # the others are values of affinity
+VARIANTS = (BASE, "auto", "poll", "sleep", "caller", "squashfs")
+OPTIONS = {"auto": "", "poll": "affinity=none", "sleep": "busy_poll=off",
+           "caller": "affinity=caller,busy_poll=off", "none": "affinity=none,busy_poll=off",
+           "io_uring": "io_uring=on", "squashfs": ""}
 
 
 def walk(directory, _random, _paths):
@@ -133,7 +136,7 @@ def mount(variant, arguments):
                  arguments.programs,
                  ["-l7"] if kind == "dwarfs" else ["-Xcompression-level", "22"])
     return Fresh(kind, image, arguments.programs,
-                 OPTIONS.get(variant, f"affinity={variant}"))
+                 OPTIONS[variant])
 
 
 def measure(arguments, variants, paths):

@@ -80,6 +80,20 @@ DWARFS_API int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
 /** @return the size of the file in bytes. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_file_bytes(const dwarfs_file *file);
 
+/**
+ * Whether reading a range of an open file would decompress nothing. That is so if all of it is
+ * in the block cache, a hole, or past the end of the file. Other threads may change it before
+ * the range is read.
+ *
+ * @param file    a file, or NULL
+ * @param bytes   the size of the range
+ * @param offset  in bytes from the start of the file
+ * @return whether it would; false if part of the range is damaged
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API bool dwarfs_file_is_cached(const dwarfs_file *file, size_t bytes, uint64_t offset);
+
 /** Read from an open file; as dwarfs_read(). Threads: any. Since 0.1. */
 DWARFS_API int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes,
 				uint64_t offset, size_t *bytes_out, dwarfs_error **err);

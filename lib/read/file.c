@@ -252,6 +252,33 @@ static int fail_past(uint64_t offset, dwarfs_error **err)
 		       "no data or hole at or after offset %" PRIu64, offset);
 }
 
+bool dwarfs_file_is_cached(const dwarfs_file *file, size_t bytes, uint64_t offset)
+{
+	DW_USE_ALLOCATOR_OF(file);
+	struct chunk_cursor cursor;
+
+	if (!file || dw_chunk_seek(file->image->view, file->range, file->marks, offset,
+				   &cursor, NULL) < 0)
+		return false;
+	for (; bytes > 0 && cursor.index < file->range.end;
+	     cursor.index++, cursor.skip = 0) {
+		struct file_chunk chunk;
+		uint64_t part = bytes;
+
+		if (dw_view_chunk(file->image->view, cursor.index, &chunk, NULL) < 0)
+			return false;
+		if (part > chunk.bytes - cursor.skip)
+			part = chunk.bytes - cursor.skip;
+		if (!chunk.is_hole &&
+		    (chunk.block >= file->image->block_count ||
+		     !dw_cache_has(file->image, chunk.block,
+				   (struct range){ chunk.offset + cursor.skip, part })))
+			return false;
+		bytes -= (size_t)part;
+	}
+	return true;
+}
+
 int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,
 			  dwarfs_error **err)
 {

@@ -425,6 +425,46 @@ static void reads_are_timed_when_asked(void **state)
 	}
 }
 
+/* -- what is cached ------------------------------------------------------------------ */
+
+static void what_was_read_is_cached_until_it_is_evicted(void **state)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_file *file, *sparse;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	uint64_t size;
+	size_t bytes;
+	char byte;
+
+	assert_success(dwarfs_context_new(&context, &err), err);
+	image = open_image(*state, context);
+	file = open_file(image, "big");
+	sparse = open_file(image, "sparse");
+	size = dwarfs_file_bytes(file);
+	assert_false(dwarfs_file_is_cached(file, 1, 0));
+	assert_false(dwarfs_file_is_cached(file, SIZE_MAX, size - 1));
+	assert_true(dwarfs_file_is_cached(file, 1, size));
+	assert_true(dwarfs_file_is_cached(file, SIZE_MAX, UINT64_MAX));
+	assert_true(dwarfs_file_is_cached(file, 0, 0));
+	assert_true(dwarfs_file_is_cached(sparse, 100, 0)); /* a hole */
+	assert_false(dwarfs_file_is_cached(NULL, 1, 0));
+
+	assert_success(dwarfs_file_read(file, &byte, 1, size - 1, &bytes, &err), err);
+	assert_true(dwarfs_file_is_cached(file, 1, size - 1));
+	assert_false(dwarfs_file_is_cached(file, SIZE_MAX, 0));
+	for (uint64_t at = 0; at < size; at++)
+		assert_success(dwarfs_file_read(file, &byte, 1, at, &bytes, &err), err);
+	assert_true(dwarfs_file_is_cached(file, SIZE_MAX, 0));
+
+	assert_success(dwarfs_context_set_cache_bytes(context, 0, &err), err);
+	assert_false(dwarfs_file_is_cached(file, SIZE_MAX, 0));
+	dwarfs_file_free(file);
+	dwarfs_file_free(sparse);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+}
+
 /* -- many threads -------------------------------------------------------------------- */
 
 /* The data of a thread; it reports instead of asserting, as cmocka supports one thread
@@ -585,6 +625,7 @@ int main(void)
 		cmocka_unit_test(borrowed_bytes_are_those_of_the_file),
 		cmocka_unit_test(many_files_are_read_in_the_order_of_their_data),
 		cmocka_unit_test(reads_are_timed_when_asked),
+		cmocka_unit_test(what_was_read_is_cached_until_it_is_evicted),
 		cmocka_unit_test(threads_read_at_once_without_a_cache),
 		cmocka_unit_test(threads_read_at_once_with_room_for_one_block),
 		cmocka_unit_test(threads_read_at_once_with_room_for_all),

@@ -28,13 +28,14 @@
 #define REQUESTS_PER_QUERY 61
 /*
  * A caller that MOST_MOVES queries in a row find on another CPU is not followed for this number
- * of requests. tar and find have moved at one query of four, at five in a row at most; fio with
+ * of requests, then twice as many, and so on. tar and find have moved at one query of four, at five in a row at most; fio with
  * random reads at nearly all.
  */
-#define MOST_MOVES	  8
-#define REQUESTS_ANYWHERE 8192
-#define PROCESSOR_FIELD	  39 /* of /proc/PID/stat, counted from 1 */
-#define STAT_BYTES	  1024
+#define MOST_MOVES	       8
+#define REQUESTS_ANYWHERE      8192
+#define MOST_REQUESTS_ANYWHERE (16 * REQUESTS_ANYWHERE)
+#define PROCESSOR_FIELD	       39 /* of /proc/PID/stat, counted from 1 */
+#define STAT_BYTES	       1024
 
 /* -- what requests say about their callers ----------------------------------------- */
 
@@ -54,6 +55,7 @@ static void store_caller(struct callers *callers, uint32_t caller)
 	callers->unchanged = 0;
 	callers->moves = 0;
 	callers->anywhere = 0;
+	callers->next_anywhere = REQUESTS_ANYWHERE;
 }
 
 static void shift_history(struct callers *callers, bool is_concurrent, unsigned bits)
@@ -102,7 +104,9 @@ void callers_queried(struct callers *callers, bool has_moved)
 		return;
 	callers->moves = 0;
 	callers->unchanged = 0;
-	callers->anywhere = REQUESTS_ANYWHERE;
+	callers->anywhere = callers->next_anywhere;
+	if (callers->next_anywhere < MOST_REQUESTS_ANYWHERE)
+		callers->next_anywhere *= 2;
 }
 
 /* -- where processes run ------------------------------------------------------------- */
@@ -242,8 +246,8 @@ void affinity_begin(struct affinity *affinity, uint32_t caller, uint64_t bytes)
 	if (caller == 0)
 		return;
 	pthread_mutex_lock(&affinity->lock);
+	advice = callers_note(&affinity->callers, caller, is_overlapping, bytes);
 	if (affinity->is_on) {
-		advice = callers_note(&affinity->callers, caller, is_overlapping, bytes);
 		if (advice == CALLERS_ANYWHERE && affinity->mode == AFFINITY_AUTO) {
 			affinity->cpu = -1;
 			affinity->concurrent++;
@@ -251,7 +255,16 @@ void affinity_begin(struct affinity *affinity, uint32_t caller, uint64_t bytes)
 			query(affinity, caller);
 		}
 	}
+	atomic_store(&affinity->state,
+		     affinity->callers.are_concurrent	     ? AFFINITY_CONCURRENT
+		     : affinity->is_on && affinity->cpu >= 0 ? AFFINITY_FOLLOWING
+							     : AFFINITY_FREE);
 	pthread_mutex_unlock(&affinity->lock);
+}
+
+enum affinity_state affinity_state(const struct affinity *affinity)
+{
+	return atomic_load(&affinity->state);
 }
 
 void affinity_end(struct affinity *affinity)

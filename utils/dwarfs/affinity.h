@@ -28,6 +28,7 @@ struct callers {
 	bool are_concurrent;
 	uint32_t moves; /* queries in a row that found the last caller on another CPU */
 	uint32_t anywhere; /* requests of it that are still to be served on any CPU */
+	uint32_t next_anywhere; /* how many that are the next time */
 };
 
 enum callers_advice {
@@ -54,6 +55,13 @@ void callers_queried(struct callers *callers, bool has_moved);
 
 /* -- threads ----------------------------------------------------------------------- */
 
+/* How the last requests came. */
+enum affinity_state {
+	AFFINITY_FREE,	    /* one at a time, and they are served on any CPU */
+	AFFINITY_FOLLOWING, /* one at a time, and they are served on the CPU of their caller */
+	AFFINITY_CONCURRENT, /* of several callers at once */
+};
+
 struct affinity {
 	enum affinity_mode mode;
 	atomic_uint in_service; /* requests */
@@ -63,6 +71,7 @@ struct affinity {
 	struct callers callers;
 	int cpu; /* where to serve; -1: anywhere */
 	uint64_t queries, moves, concurrent;
+	_Atomic(enum affinity_state) state; /* changes under the lock */
 };
 
 struct affinity_counts {
@@ -75,6 +84,8 @@ struct affinity_counts {
 /* 0, or 1 after printing why not. */
 int affinity_new(enum affinity_mode mode, struct affinity **affinity_out);
 void affinity_free(struct affinity *affinity);
+
+enum affinity_state affinity_state(const struct affinity *affinity);
 
 /* Around each request, in the thread that serves it; caller is a task, 0: none. */
 void affinity_begin(struct affinity *affinity, uint32_t caller, uint64_t bytes);

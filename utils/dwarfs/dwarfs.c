@@ -195,18 +195,41 @@ static int serve_by_threads(struct fuse_session *session, const struct command *
 	return ret;
 }
 
-/* fuse_session_loop_mt() returns this if it could not start even one thread; it is not an
- * errno value of the session. */
-#define NO_THREAD (-1)
+/* Of libfuse. */
+#define DEFAULT_MOST_THREADS 10
 
-/* Answer requests until the end: 0, or 1 after printing why it ended badly. */
-static int serve(struct fuse_session *session, const struct command *command)
+static unsigned most_threads(const struct command *command)
 {
-	int ret = NO_THREAD;
+	const uint64_t most = command->settings.max_threads;
 
-	if (!command->fuse.singlethread)
+	if (command->fuse.singlethread)
+		return 1;
+	return most == UINT_MAX ? DEFAULT_MOST_THREADS : (unsigned)most;
+}
+
+/* Whether the thread that receives requests may poll. A device for each thread, and io_uring,
+ * are of libfuse's own loop. */
+static bool may_poll(const struct command *command, const struct mounted *mounted)
+{
+	return command->settings.busy_poll == BUSY_POLL_AUTO &&
+	       dwarfs_usable_processors() > 1 && !command->fuse.clone_fd &&
+	       !mounted->agrees_on_io_uring;
+}
+
+/*
+ * Answer requests until the end: 0, or 1 after printing why it ended badly. libfuse's own loop
+ * also returns REQUEST_LOOP_NO_THREAD if it could start none.
+ */
+static int serve(struct fuse_session *session, const struct command *command,
+		 const struct mounted *mounted)
+{
+	int ret = REQUEST_LOOP_NO_THREAD;
+
+	if (may_poll(command, mounted))
+		ret = request_loop_run(session, mounted, most_threads(command));
+	else if (!command->fuse.singlethread)
 		ret = serve_by_threads(session, command);
-	if (ret == NO_THREAD)
+	if (ret == REQUEST_LOOP_NO_THREAD)
 		ret = fuse_session_loop(session);
 	/* Above 0 it is the signal that asked for the end. */
 	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;
@@ -272,7 +295,7 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 				/* The parent ends meanwhile. */
 				if (command->settings.cache_files)
 					kernel_read_ahead(command->fuse.mountpoint);
-				code = serve(session, command);
+				code = serve(session, command, mounted);
 			} else { /* this ends the threads of io_uring, too */
 				fuse_session_exit(session);
 				(void)fuse_session_loop(session);

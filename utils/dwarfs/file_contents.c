@@ -21,6 +21,9 @@
 #define MAX_PARTS 64
 #define SLACK	  ((uint64_t)1 << 20) /* reads of one reader overtake each other so far */
 
+/* Bytes whose copy takes as long as to have another thread receive the next request. */
+#define LARGE_READ ((size_t)64 << 10)
+
 /* An open file, and the positions at which it is read. */
 struct open_file {
 	atomic_uint references;
@@ -396,6 +399,9 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
 		if (offset == 0)
 			ahead_note_start(mounted->ahead, file->inode);
 		look_ahead(mounted, file, (uint64_t)offset, bytes);
+		if (bytes >= LARGE_READ ||
+		    !dwarfs_file_is_cached(file->file, bytes, (uint64_t)offset))
+			request_loop_release();
 		ret = dwarfs_file_borrow(file->file, bytes, (uint64_t)offset, &borrowed,
 					 &err);
 	}

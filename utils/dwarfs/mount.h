@@ -79,6 +79,20 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
 void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 	      struct fuse_file_info *info);
 
+/* -- dwarfs/request_loop.c ------------------------------------------------------------ */
+
+/* There could not be even one thread. */
+#define REQUEST_LOOP_NO_THREAD (-1)
+
+/*
+ * Receive and serve requests until the session ends: 0, a negative errno value, or
+ * REQUEST_LOOP_NO_THREAD. There are up to most_threads threads, which is not 0.
+ */
+int request_loop_run(struct fuse_session *session, const struct mounted *mounted,
+		     unsigned most_threads);
+/* Before a request is served that may take long: another thread receives the next ones. */
+void request_loop_release(void);
+
 /* -- dwarfs/xattr.c ----------------------------------------------------------------- */
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room);
@@ -219,6 +233,9 @@ void requests_free(struct requests *requests);
 uint64_t requests_count(const struct requests *requests, enum perf_timer timer);
 /* Of all of them, those that came by io_uring. */
 uint64_t requests_by_io_uring(const struct requests *requests);
+/* A thread polled for the next request, and found it or gave up. */
+void requests_count_poll(struct requests *requests, bool found);
+uint64_t requests_polls(const struct requests *requests, bool found);
 
 struct request_span {
 	const struct mounted *mounted;

@@ -203,6 +203,9 @@ static const char *const affinity_modes[] = {
 	[AFFINITY_NONE] = "none",
 	NULL,
 };
+static const char *const busy_poll_modes[] = {
+	[BUSY_POLL_OFF] = "off", [BUSY_POLL_AUTO] = "auto", NULL
+};
 static const char *const io_uring_modes[] = {
 	[IO_URING_OFF] = "off",
 	[IO_URING_TRY] = "try",
@@ -269,6 +272,10 @@ static const struct tool_option mount_options[] = {
 	  "serve on the CPU of the calling process (auto: unless\n"
 	  "there are several at a time)",
 	  0, TOOL_INTO_WORD(affinity, affinity_modes) },
+	{ 0, "-o busy_poll", "auto|off",
+	  "poll for the next request before sleeping (auto: for\n"
+	  "200 us if the last ones came sooner)",
+	  0, TOOL_INTO_WORD(busy_poll, busy_poll_modes) },
 	{ 0, "-o io_uring", "off|try|on",
 	  "receive requests by io_uring; on: or fail (off)", 0,
 	  TOOL_INTO_WORD(io_uring, io_uring_modes) },

@@ -329,6 +329,7 @@ int command_parse(struct command *command, struct fuse_args *args)
 		.tidy_age_ms = 10 * MINUTE_MS,
 		.block_bytes = DEFAULT_BLOCK_BYTES,
 		.log_level = -1,
+		.busy_poll = BUSY_POLL_AUTO,
 		.max_threads = UINT_MAX,
 		.max_idle_threads = UINT_MAX,
 	};

@@ -13,6 +13,8 @@
 enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
 enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
 enum affinity_mode { AFFINITY_AUTO, AFFINITY_CALLER, AFFINITY_NONE };
+/* Polling for the next request: never, or while requests come one at a time, soon after another. */
+enum busy_poll_mode { BUSY_POLL_OFF, BUSY_POLL_AUTO };
 /* Requests by io_uring: not, where it is possible, or as a condition. */
 enum io_uring_mode { IO_URING_OFF, IO_URING_TRY, IO_URING_ON };
 /* Whether the kernel caches files with holes: not, always, or unless holes are large. */
@@ -34,8 +36,9 @@ struct settings {
 	int lock;		 /* a lock_mode */
 	int tidy;		 /* a tidy_mode */
 	uint64_t tidy_interval_ms, tidy_age_ms;
-	int affinity; /* an affinity_mode */
-	int io_uring; /* an io_uring_mode */
+	int affinity;  /* an affinity_mode */
+	int busy_poll; /* a busy_poll_mode */
+	int io_uring;  /* an io_uring_mode */
 	bool preload_all;
 	char *preload_category; /* NULL: none */
 

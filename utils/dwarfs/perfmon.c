@@ -333,6 +333,14 @@ static json_t *describe_io_uring(const struct mounted *mounted)
 			 (json_int_t)requests_by_io_uring(mounted->requests));
 }
 
+/* How often a thread polled for the next request. */
+static json_t *describe_busy_poll(const struct mounted *mounted)
+{
+	return json_pack("{s:I, s:I}", "found",
+			 (json_int_t)requests_polls(mounted->requests, true), "given_up",
+			 (json_int_t)requests_polls(mounted->requests, false));
+}
+
 char *perfmon_describe(const struct mounted *mounted)
 {
 	struct perfmon *perfmon = mounted->perfmon;
@@ -343,6 +351,7 @@ char *perfmon_describe(const struct mounted *mounted)
 	json_object_set_new(all, "cache", describe_cache(context));
 	json_object_set_new(all, "requests", describe_requests(mounted->requests));
 	json_object_set_new(all, "affinity", describe_affinity(mounted->affinity));
+	json_object_set_new(all, "busy_poll", describe_busy_poll(mounted));
 	json_object_set_new(all, "io_uring", describe_io_uring(mounted));
 	for (int part = 0; perfmon && part < PERF_PART_COUNT; part++)
 		if (perfmon->parts >> part & 1)

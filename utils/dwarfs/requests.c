@@ -13,6 +13,7 @@
 struct requests {
 	_Atomic uint64_t counts[PERF_TIMER_COUNT];
 	_Atomic uint64_t by_io_uring;
+	_Atomic uint64_t polls[2]; /* for requests: given up, and successful */
 };
 
 int requests_new(struct requests **requests_out)
@@ -34,6 +35,16 @@ uint64_t requests_count(const struct requests *requests, enum perf_timer timer)
 uint64_t requests_by_io_uring(const struct requests *requests)
 {
 	return atomic_load_explicit(&requests->by_io_uring, memory_order_relaxed);
+}
+
+void requests_count_poll(struct requests *requests, bool found)
+{
+	atomic_fetch_add_explicit(&requests->polls[found], 1, memory_order_relaxed);
+}
+
+uint64_t requests_polls(const struct requests *requests, bool found)
+{
+	return atomic_load_explicit(&requests->polls[found], memory_order_relaxed);
 }
 
 struct request_span request_begin(fuse_req_t req, enum perf_timer timer, uint64_t inode,

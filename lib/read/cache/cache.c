@@ -35,9 +35,13 @@ uint64_t dw_cache_now_ms(void)
 
 struct resident *dw_cache_pin(struct slot *slot)
 {
-	if (atomic_fetch_add(&slot->state, PIN) & IS_RESIDENT)
-		return slot->resident;
-	dw_cache_unpin(slot);
+	unsigned state = atomic_load(&slot->state);
+
+	/* A slot without a resident never has pins, or a child process could inherit one that no
+	 * thread releases. */
+	while (state & IS_RESIDENT)
+		if (atomic_compare_exchange_weak(&slot->state, &state, state + PIN))
+			return slot->resident;
 	return NULL;
 }
 

@@ -163,7 +163,8 @@ with suite.case("contents are right with each option"):
                    "seq_detector=1,cachesize=1m,no_cache_files",
                    "perfmon=fuse+filesystem_v2+inode_reader_v2+block_cache", "verify=lazy",
                    "verify=eager", "no_cache_files", "cache_sparse", "offset=auto",
-                   "affinity=caller", "affinity=none", "io_uring=try", "io_uring=off", "image_offset=auto", "max_threads=1",
+                   "affinity=caller", "affinity=none", "affinity=none,busy_poll=off",
+                   "busy_poll=auto", "busy_poll=off", "clone_fd", "io_uring=try", "io_uring=off", "image_offset=auto", "max_threads=1",
                    "max_idle_threads=0"):
         with mount.mounted(IMAGE, "-o", option) as path:
             check_all(path)
@@ -494,7 +495,7 @@ with suite.case("the list of opened files, in order"):
         os.listdir(path + "/dir5")
     assert read(target) == b"dir3/file007\nlarge\ndir0/file000\ndir1/file001\n", read(target)
 
-ALWAYS = {"affinity", "cache", "io_uring", "requests"}  # of the statistics, without perfmon
+ALWAYS = {"affinity", "busy_poll", "cache", "io_uring", "requests"}  # of the statistics, without perfmon
 
 with suite.case("times and numbers"):
     trace = place("trace.json")

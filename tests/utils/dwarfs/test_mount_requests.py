@@ -144,6 +144,30 @@ with suite.case("CPUs that the driver gets later are respected"):
             caller.request()
         assert all(found == {CPUS[1]} for found in affinities(pid)), affinities(pid)
 
+POLL_SECONDS = 120  # after which a thread is taken not to poll
+
+with suite.case("a thread polls for requests that come soon, if it may and has a second CPU"):
+    need_two_cpus()
+    with mount.mounted(IMAGE, "-o", "affinity=none") as path:
+        limit = time.monotonic() + POLL_SECONDS
+        number = 0
+        while statistics(path)["busy_poll"]["found"] == 0:
+            assert time.monotonic() < limit
+            for number in range(number, number + 100):
+                assert not os.path.lexists(f"{path}/none {number}")
+    for options, allowed in (("affinity=none,busy_poll=off", CPUS), ("affinity=none", [CPUS[0]]),
+                             ("affinity=none,clone_fd", CPUS)):
+        os.sched_setaffinity(0, allowed)  # what the driver is started with
+        try:
+            with mount.mounted(IMAGE, "-o", options) as path:
+                os.sched_setaffinity(0, CPUS)
+                for number in range(1000):
+                    assert not os.path.lexists(f"{path}/none {number}")
+                found = statistics(path)["busy_poll"]
+                assert found == {"found": 0, "given_up": 0}, (options, found)
+        finally:
+            os.sched_setaffinity(0, CPUS)
+
 with suite.case("requests by io_uring: if that is demanded, or wanted and possible"):
     for option in ("", "io_uring=off,"):
         with mount.mounted(IMAGE, "-o", option + "affinity=auto") as path:
