@@ -92,7 +92,8 @@ DWARFS_API uint64_t dwarfs_file_bytes(const dwarfs_file *file);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API bool dwarfs_file_is_cached(const dwarfs_file *file, size_t bytes, uint64_t offset);
+DWARFS_API bool dwarfs_file_is_cached(const dwarfs_file *file, size_t bytes,
+				      uint64_t offset);
 
 /** Read from an open file; as dwarfs_read(). Threads: any. Since 0.1. */
 DWARFS_API int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes,
