@@ -411,7 +411,9 @@ DWARFS_API int dwarfs_image_unused_bytes(const dwarfs_image *image, uint64_t *un
 DWARFS_API const char *dwarfs_section_type_name(uint32_t type);
 
 /**
- * @return the format's name of a codec, such as "ZSTD"; "UNKNOWN"; a static string.
+ * @param compression  a number of the format; codecs are numbered from 0 without gaps
+ * @return the format's name of a codec, such as "ZSTD", also if it is not built in; "UNKNOWN"
+ *         past the last one; a static string
  *
  * Threads: any. Since 0.1.
  */

@@ -13,18 +13,16 @@
 
 #include <dwarfs/rewrite.h>
 
-/* A name before its options that no line of the library's list begins with. */
-static bool is_unknown_codec(const char *codec)
+bool has_encoder(const char *codec, size_t length)
 {
-	const size_t length = strcspn(codec, ":");
 	const char *help;
 	size_t i;
 
 	for (i = 0; (help = dwarfs_codec_help(i)); i++) {
 		if (strncmp(help, codec, length) == 0 && strcspn(help, " ") == length)
-			return false;
+			return true;
 	}
-	return true;
+	return false;
 }
 
 static int refuse_unknown_codec(const char *option, const char *codec)
@@ -42,7 +40,8 @@ static int refuse_unknown_codec(const char *option, const char *codec)
 static int refuse_codec(const dwarfs_error *err, const char *option, const char *codec)
 {
 	if (dwarfs_error_code(err) != DWARFS_ERR_NOMEM &&
-	    dwarfs_error_code(err) != DWARFS_ERR_UNSUPPORTED && is_unknown_codec(codec))
+	    dwarfs_error_code(err) != DWARFS_ERR_UNSUPPORTED &&
+	    !has_encoder(codec, strcspn(codec, ":")))
 		return refuse_unknown_codec(option, codec);
 	return tool_fail(err, "invalid value '%s' for %s", codec, option);
 }
@@ -109,7 +108,7 @@ static int refuse_choice(const struct choice *choice, const dwarfs_error *err)
 		return refuse_codec(err, name, choice->value);
 	if (choice->option->id == 'C' &&
 	    dwarfs_error_code(err) != DWARFS_ERR_UNSUPPORTED &&
-	    is_unknown_codec(choice->value))
+	    !has_encoder(choice->value, strcspn(choice->value, ":")))
 		return refuse_unknown_codec(name, choice->value);
 	return tool_fail(err, "invalid value '%s%s%s' for %s",
 			 choice->category ? choice->category : "",

@@ -4,36 +4,28 @@
  */
 #include "mkdwarfs/mkdwarfs.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 enum { CODEC_BYTES = 32 };
 
-static bool is_built_in(const char *codec)
-{
-	const char *help;
-	size_t i;
-
-	for (i = 0; (help = dwarfs_codec_help(i)); i++) {
-		if (strcspn(help, " ") == strlen(codec) &&
-		    strncmp(help, codec, strlen(codec)) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* What the table of levels does not show. */
+/* What the table of levels does not show. Number 0 of the format is no compression. */
 static void print_absent_codecs(void)
 {
-	static const char *const names[] = { "lz4",  "lz4hc",  "zstd",
-					     "lzma", "brotli", "flac" };
 	const char *between = "\nNot built in: ";
+	char name[CODEC_BYTES];
+	uint32_t number;
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (is_built_in(names[i]))
+	for (number = 1; strcmp(dwarfs_compression_name(number), "UNKNOWN") != 0;
+	     number++) {
+		snprintf(name, sizeof(name), "%s", dwarfs_compression_name(number));
+		for (i = 0; name[i]; i++)
+			name[i] = (char)tolower((unsigned char)name[i]);
+		if (has_encoder(name, strlen(name)))
 			continue;
-		printf("%s%s", between, names[i]);
+		printf("%s%s", between, name);
 		between = ", ";
 	}
 	if (*between == ',')

@@ -132,6 +132,9 @@ void settings_free(struct settings *settings);
 /* What the long help has besides options: levels, codecs, categories, formats. */
 void print_tables(void);
 
+/* Whether the library can write with a codec; the name is that of the first length bytes. */
+bool has_encoder(const char *codec, size_t length);
+
 /* Configure a builder by the settings. Returns 0, or 1 after printing an error. */
 int settings_apply(const struct settings *settings, char **argv, dwarfs_builder *builder);
 
