@@ -6,8 +6,9 @@
  * request. On one CPU this is a context switch; on two it is an interrupt and the end of
  * an idle state each time, which costs more than most replies. So while requests come one
  * at a time, the threads have the affinity of the CPU on which the caller runs; with
- * concurrent requests, large reads, or a caller that the scheduler moves away each time,
- * they have the affinity that the process was started with. Replies do not depend on it, so
+ * concurrent requests, large reads, or a caller that the scheduler moves away each time, and
+ * while a thread polls instead (busy_poll.h), they have the affinity that the process was
+ * started with. Replies do not depend on it, so
  * failures are ignored.
  */
 #include <errno.h>
@@ -28,14 +29,13 @@
 #define REQUESTS_PER_QUERY 61
 /*
  * A caller that MOST_MOVES queries in a row find on another CPU is not followed for this number
- * of requests, then twice as many, and so on. tar and find have moved at one query of four, at five in a row at most; fio with
+ * of requests. tar and find have moved at one query of four, at five in a row at most; fio with
  * random reads at nearly all.
  */
-#define MOST_MOVES	       8
-#define REQUESTS_ANYWHERE      8192
-#define MOST_REQUESTS_ANYWHERE (16 * REQUESTS_ANYWHERE)
-#define PROCESSOR_FIELD	       39 /* of /proc/PID/stat, counted from 1 */
-#define STAT_BYTES	       1024
+#define MOST_MOVES	  8
+#define REQUESTS_ANYWHERE 8192
+#define PROCESSOR_FIELD	  39 /* of /proc/PID/stat, counted from 1 */
+#define STAT_BYTES	  1024
 
 /* -- what requests say about their callers ----------------------------------------- */
 
@@ -55,7 +55,6 @@ static void store_caller(struct callers *callers, uint32_t caller)
 	callers->unchanged = 0;
 	callers->moves = 0;
 	callers->anywhere = 0;
-	callers->next_anywhere = REQUESTS_ANYWHERE;
 }
 
 static void shift_history(struct callers *callers, bool is_concurrent, unsigned bits)
@@ -104,9 +103,7 @@ void callers_queried(struct callers *callers, bool has_moved)
 		return;
 	callers->moves = 0;
 	callers->unchanged = 0;
-	callers->anywhere = callers->next_anywhere;
-	if (callers->next_anywhere < MOST_REQUESTS_ANYWHERE)
-		callers->next_anywhere *= 2;
+	callers->anywhere = REQUESTS_ANYWHERE;
 }
 
 /* -- where processes run ------------------------------------------------------------- */
@@ -248,9 +245,10 @@ void affinity_begin(struct affinity *affinity, uint32_t caller, uint64_t bytes)
 	pthread_mutex_lock(&affinity->lock);
 	advice = callers_note(&affinity->callers, caller, is_overlapping, bytes);
 	if (affinity->is_on) {
-		if (advice == CALLERS_ANYWHERE && affinity->mode == AFFINITY_AUTO) {
+		if (affinity->mode == AFFINITY_AUTO &&
+		    (advice == CALLERS_ANYWHERE || atomic_load(&affinity->is_polled))) {
 			affinity->cpu = -1;
-			affinity->concurrent++;
+			affinity->concurrent += advice == CALLERS_ANYWHERE;
 		} else if (advice != CALLERS_SAME) {
 			query(affinity, caller);
 		}
@@ -260,6 +258,11 @@ void affinity_begin(struct affinity *affinity, uint32_t caller, uint64_t bytes)
 		     : affinity->is_on && affinity->cpu >= 0 ? AFFINITY_FOLLOWING
 							     : AFFINITY_FREE);
 	pthread_mutex_unlock(&affinity->lock);
+}
+
+void affinity_set_polled(struct affinity *affinity, bool is_polled)
+{
+	atomic_store(&affinity->is_polled, is_polled);
 }
 
 enum affinity_state affinity_state(const struct affinity *affinity)

@@ -28,7 +28,6 @@ struct callers {
 	bool are_concurrent;
 	uint32_t moves; /* queries in a row that found the last caller on another CPU */
 	uint32_t anywhere; /* requests of it that are still to be served on any CPU */
-	uint32_t next_anywhere; /* how many that are the next time */
 };
 
 enum callers_advice {
@@ -71,6 +70,7 @@ struct affinity {
 	struct callers callers;
 	int cpu; /* where to serve; -1: anywhere */
 	uint64_t queries, moves, concurrent;
+	atomic_bool is_polled;
 	_Atomic(enum affinity_state) state; /* changes under the lock */
 };
 
@@ -85,6 +85,8 @@ struct affinity_counts {
 int affinity_new(enum affinity_mode mode, struct affinity **affinity_out);
 void affinity_free(struct affinity *affinity);
 
+/* With AFFINITY_AUTO, no caller is followed while a thread polls for requests. */
+void affinity_set_polled(struct affinity *affinity, bool is_polled);
 enum affinity_state affinity_state(const struct affinity *affinity);
 
 /* Around each request, in the thread that serves it; caller is a task, 0: none. */

@@ -228,17 +228,19 @@ static int receive_or_sleep(struct thread *thread)
 static int receive_by_polling(struct thread *thread, int64_t start)
 {
 	struct request_loop *loop = thread->loop;
-	int64_t last = start, now;
+	int64_t last = start, now, pause = 0;
 	int ret;
 
 	make_blocking(loop, false);
 	do {
 		ret = receive(thread);
 		now = now_ns();
-		busy_poll_note_pause(&loop->polling, now - last);
+		if (now - last > pause)
+			pause = now - last;
 		last = now;
 	} while (ret == -EAGAIN && now - start < BUSY_POLL_NS &&
 		 !atomic_load(&loop->is_over));
+	busy_poll_note_end(&loop->polling, ret != -EAGAIN, pause);
 	requests_count_poll(loop->mounted->requests, ret != -EAGAIN);
 	return ret;
 }
@@ -260,6 +262,8 @@ static int receive_alone(struct thread *thread)
 	}
 	waited = now_ns() - start;
 	busy_poll_note(&loop->polling, waited);
+	affinity_set_polled(loop->mounted->affinity,
+			    !busy_poll_is_refused(&loop->polling));
 	return ret;
 }
 
@@ -389,6 +393,7 @@ int request_loop_run(struct fuse_session *session, const struct mounted *mounted
 	loop.flags = fcntl(loop.device, F_GETFL);
 	if (loop.end < 0 || loop.flags < 0)
 		return -errno;
+	affinity_set_polled(mounted->affinity, true);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pthread_mutex_lock(&loop.lock);

@@ -85,7 +85,7 @@ IMAGE = pack(place("tree"))
 with suite.case("requests of one process are served on its CPU, also after it has moved"):
     need_two_cpus()
     for mode in ("auto", "caller"):
-        with mount.mounted(IMAGE, "-o", "affinity=" + mode) as path, \
+        with mount.mounted(IMAGE, "-o", "busy_poll=off,affinity=" + mode) as path, \
                 Caller(path) as caller:
             pid = driver_of(path)
             for cpu in (CPUS[0], CPUS[1], CPUS[0]):
@@ -97,7 +97,7 @@ with suite.case("requests of one process are served on its CPU, also after it ha
 with suite.case("concurrent requests are served on any CPU, unless forced"):
     need_two_cpus()
     for mode, spreads in (("auto", True), ("caller", False)):
-        with mount.mounted(IMAGE, "-o", "affinity=" + mode) as path, \
+        with mount.mounted(IMAGE, "-o", "busy_poll=off,affinity=" + mode) as path, \
                 Caller(path) as one, Caller(path) as other:
             one.request(CPUS[0])
             other.request(CPUS[1])
@@ -133,7 +133,7 @@ with suite.case("no thread changes its CPUs with affinity=none, or where there i
 
 with suite.case("CPUs that the driver gets later are respected"):
     need_two_cpus()
-    with mount.mounted(IMAGE, "-o", "affinity=auto") as path, Caller(path) as caller:
+    with mount.mounted(IMAGE, "-o", "affinity=auto,busy_poll=off") as path, Caller(path) as caller:
         pid = driver_of(path)
         caller.request(CPUS[0])
         for _ in range(100):
@@ -148,13 +148,14 @@ POLL_SECONDS = 120  # after which a thread is taken not to poll
 
 with suite.case("a thread polls for requests that come soon, if it may and has a second CPU"):
     need_two_cpus()
-    with mount.mounted(IMAGE, "-o", "affinity=none") as path:
-        limit = time.monotonic() + POLL_SECONDS
-        number = 0
-        while statistics(path)["busy_poll"]["found"] == 0:
-            assert time.monotonic() < limit
-            for number in range(number, number + 100):
-                assert not os.path.lexists(f"{path}/none {number}")
+    for options in ("affinity=none", "affinity=auto", "affinity=auto,max_threads=1"):
+        with mount.mounted(IMAGE, "-o", options) as path:
+            limit = time.monotonic() + POLL_SECONDS
+            number = 0
+            while statistics(path)["busy_poll"]["found"] == 0:
+                assert time.monotonic() < limit, options
+                for number in range(number, number + 100):
+                    assert not os.path.lexists(f"{path}/none {number}")
     for options, allowed in (("affinity=none,busy_poll=off", CPUS), ("affinity=none", [CPUS[0]]),
                              ("affinity=none,clone_fd", CPUS)):
         os.sched_setaffinity(0, allowed)  # what the driver is started with
