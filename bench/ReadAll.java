@@ -12,7 +12,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.libdwarfs.Context;
 import org.libdwarfs.Entry;
 import org.libdwarfs.Image;
 
@@ -158,44 +157,6 @@ public final class ReadAll {
         return sum;
     }
 
-    private static long[] readInThreads(Path archive, List<String> paths, int count)
-        throws IOException {
-        long[][] sums = new long[count][2];
-        List<Thread> threads = new ArrayList<>();
-        List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
-        try (Context context = new Context().workers(0);
-             Image image = Image.open(archive, new Image.Options().context(context))) {
-            for (int t = 0; t < count; t++) {
-                int start = t;
-                threads.add(new Thread(() -> {
-                    try {
-                        for (int i = start; i < paths.size(); i += count) {
-                            sums[start][0]++;
-                            sums[start][1] += image.readAllBytes(paths.get(i)).length;
-                        }
-                    } catch (IOException error) {
-                        failures.add(error);
-                    }
-                }));
-                threads.get(t).start();
-            }
-            for (Thread thread : threads) {
-                thread.join();
-            }
-        } catch (InterruptedException error) {
-            throw new IOException(error);
-        }
-        if (!failures.isEmpty()) {
-            throw new IOException(failures.get(0));
-        }
-        long[] sum = new long[2];
-        for (long[] part : sums) {
-            sum[0] += part[0];
-            sum[1] += part[1];
-        }
-        return sum;
-    }
-
     private static long[] statListedOfImage(Image image, List<String> paths) throws IOException {
         long[] sum = {paths.size(), 0};
         for (String path : paths) {
@@ -229,8 +190,6 @@ public final class ReadAll {
         try (Image image = Image.open(archive)) {
             print("Java", "stat", () -> statListedOfImage(image, paths));
         }
-        print("Java, one thread", "random", () -> readInThreads(archive, paths, 1));
-        print("Java, two threads", "random", () -> readInThreads(archive, paths, 2));
     }
 
     private static void printAll(int times, Path list, List<String> archives)

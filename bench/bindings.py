@@ -11,13 +11,10 @@ Ruby, Lua and Java:
 all      open the image, read all files, in the order of the tree
 random   open the image, read --files (10,000) files at random by their paths
 stat     the attributes of these files by their paths, in an open image
-threads  as random, by two threads of Ruby at once, each of which opens the image and reads all
-
-In Python and Java, the random files are also read by one and by two threads of a program, with an
-image without workers.
 
 with the same for other archives in Python (zipfile, tarfile, fsspec where it is installed) and
-Java (zipfs). The file system of fsspec with libarchive reads only 20 of the random files ("some"). A program measures each --times (4) and starts --rounds (3) times, in turns with the
+Java (zipfs). The file system of fsspec with libarchive reads only 20 of the random files ("some"),
+those of fsspec for images and zip archives also these. A program measures each --times (4) and starts --rounds (3) times, in turns with the
 others; the first time after a start does not count, and the least of the others is reported.
 
 Prints files per second as ratios to C; the programs are read_all.* and ReadAll.java. Needs
@@ -47,8 +44,6 @@ JOBS = ("all", "random", "stat")
 PEER_JOBS = ("all", "random", "some")
 PEERS = {"Python": ("Python, zipfile", "Python, tarfile"),
          "Python, fsspec dwarfs": ("Python, fsspec zip", "Python, fsspec libarchive"),
-         "Python, two threads": ("Python, one thread",),
-         "Java, two threads": ("Java, one thread",),
          "Java": ("Java, zipfs",),
          "Java, java.nio.file": ("Java, zipfs",)}
 
@@ -109,15 +104,20 @@ def regular_files(directory: str) -> list[str]:
     return sorted(found)
 
 
+def pack(arguments: argparse.Namespace, image: str) -> str:
+    subprocess.run([os.path.join(arguments.build, "utils", "mkdwarfs"), "-i", arguments.directory,
+                    "-o", image, "-f", f"-l{arguments.level}", "--no-progress",
+                    "--log-level=error"], check=True)
+    return image
+
+
 def make_archives(arguments: argparse.Namespace, work: str) -> dict[str, str]:
     """The image, both archives and the list of random files, by the ends of their names."""
     made = {kind: os.path.join(work, "tree." + kind) for kind in ("dwarfs", "zip", "tar", "list")}
     files = regular_files(arguments.directory)
     if not files:
         sys.exit(f"{arguments.directory}: no files")
-    subprocess.run([os.path.join(arguments.build, "utils", "mkdwarfs"), "-i", arguments.directory,
-                    "-o", made["dwarfs"], "-f", f"-l{arguments.level}", "--no-progress",
-                    "--log-level=error"], check=True)
+    pack(arguments, made["dwarfs"])
     with zipfile.ZipFile(made["zip"], "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as out:
         for name in files:
             out.write(os.path.join(arguments.directory, name), name)
@@ -170,9 +170,7 @@ class Measurement:
         known = self.seconds.setdefault(reader, {})
         known[job] = min(seconds, known.get(job, seconds))
         self.sums.setdefault(reader, {})[job] = total
-        first = next((one for one in self.sums if job in self.sums[one] and job != "threads"), "C")
-        expected = (self.sums[first][job] if job != "threads"
-                    else [2 * value for value in self.sums["C"]["random"]])
+        expected = next(sums[job] for sums in self.sums.values() if job in sums)
         if total != expected:
             sys.exit(f"{reader}, {job}: {total} files and bytes, not {expected}")
 
@@ -198,10 +196,6 @@ def report(measured: Measurement) -> None:
             more = f"{1e6 / measured.rate(reader, 'stat') - 1e6 / rates[2]:.2f}"
         ratios = " | ".join(measured.ratio(reader, job, "C") for job in JOBS)
         print(f"| {reader} | {ratios} | {more} |")
-    for reader, seconds in measured.seconds.items():
-        if "threads" in seconds:
-            factor = measured.rate(reader, "threads") / measured.rate(reader, "random")
-            print(f"\n{reader}: two threads read {factor:.2f} times as many files per second as one")
     print("\n| files per second | all files | at random | some |")
     print("|---|---:|---:|---:|")
     for reader, others in PEERS.items():

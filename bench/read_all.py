@@ -3,7 +3,6 @@
 
     read_all.py TIMES LIST IMAGE [ZIP TAR]
 """
-import concurrent.futures
 import stat
 import sys
 import tarfile
@@ -35,15 +34,6 @@ def summed(sizes):
     """The number of files, and their bytes."""
     sizes = list(sizes)
     return len(sizes), sum(sizes)
-
-
-def in_threads(count, path, names):
-    """Read files by several threads of one process, without workers of the library."""
-    with dwarfs.open(path, context=dwarfs.Context(workers=0)) as image:
-        with concurrent.futures.ThreadPoolExecutor(count) as executor:
-            parts = executor.map(lambda start: summed(
-                len((image / name).read_bytes()) for name in names[start::count]), range(count))
-            return tuple(map(sum, zip(*parts)))
 
 
 def image_all(path):
@@ -124,8 +114,6 @@ def main():
         job("Python", "all", image_all, path)
         job("Python", "random", image_listed, path, names)
         job("Python", "stat", image_stat, opened, names)
-        for count, reader in (1, "Python, one thread"), (2, "Python, two threads"):
-            job(reader, "random", in_threads, count, path, names)
         if others:
             archives(names, path, *others)
 

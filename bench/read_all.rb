@@ -26,14 +26,9 @@ def read_listed
   Dwarfs.open(IMAGE) { |image| [PATHS.size, PATHS.sum { |path| image.read(path).bytesize }] }
 end
 
-def read_in_threads
-  Array.new(2) { Thread.new { read_listed } }.map(&:value).transpose.map(&:sum)
-end
-
 opened = Dwarfs.open(IMAGE)
 TIMES.to_i.times do
   job("all") { read_all }
   job("random") { read_listed }
-  job("threads") { read_in_threads }
   job("stat") { [PATHS.size, PATHS.sum { |path| opened.stat(path).size }] }
 end

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import matrix  # noqa: E402
 import records  # noqa: E402
 import report  # noqa: E402
 import store  # noqa: E402
+import threads  # noqa: E402
 
 DATA = "1 files, 1 bytes"
 
@@ -218,6 +220,12 @@ def run_bindings(top, *words):
                           capture_output=True, text=True, check=False)
 
 
+def run_threads(top, *words):
+    return subprocess.run([sys.executable, os.path.join(BENCH, "threads.py"),
+                           os.path.join(top, "tree"), os.environ["DWARFS_BUILD_ROOT"],
+                           "--rounds", "2", *words], capture_output=True, text=True, check=False)
+
+
 def test_bindings(suite, top):
     os.makedirs(os.path.join(top, "tree", "ü"))
     for number in range(7):
@@ -241,9 +249,23 @@ def test_bindings(suite, top):
             assert min(jobs.values()) > 0 and f"| {reader} | " in made.stdout, made.stdout
         for name in built:
             assert set(found["seconds"][name]) >= {"all", "random", "stat"}, found
-    with suite.case("bindings: two threads are compared with one"):
-        for name in set(built) & {"Python", "Java"}:
-            assert f"| {name}, two threads : {name}, one thread | " in made.stdout, made.stdout
+    with suite.case("threads: one and two threads and processes of each language read the same"):
+        if "DWARFS_EMULATOR" in os.environ:
+            raise tap.Skip("threads.py runs programs of this machine only")
+        with_threads = [name for name in built if name in threads.LANGUAGES]
+        made = run_threads(top, "--only", ",".join(with_threads), "--results", path)
+        assert made.returncode == 0 and "7 files, 84 bytes\n" in made.stdout, made.stderr
+        with open(path, encoding="utf-8") as kept:
+            found = json.load(kept)["rates"]
+        assert sorted(found) == sorted(with_threads), found
+        for name, rates in found.items():
+            assert set(rates) == set(threads.KINDS) and f"| {name} | " in made.stdout, made.stdout
+            assert all(len(some) == 2 and min(some) > 0 for some in rates.values()), found
+    with suite.case("threads: each half has about as many bytes, and a language must have threads"):
+        first, second = threads.halves(os.path.join(top, "tree"))
+        assert (len(first), len(second)) == (6, 1), (first, second)
+        made = run_threads(top, "--only", "Perl")
+        assert made.returncode and "no language with threads named Perl" in made.stderr, made.stderr
     with suite.case("bindings: a reader that reads other bytes than C ends the run"):
         measured = bindings.Measurement()
         measured.add("C", "all", 1.0, [7, 84])
@@ -276,6 +298,15 @@ def test_python(suite, top):
         made = run_python("planning.py", "--files", "2500", "--times", "2")
         assert made.returncode == 0, made.stderr
         assert made.stdout.startswith("2500 files in "), made.stdout
+    with suite.case("planning: one partition decompresses each block of an image once"):
+        image = os.path.join(top, "planned.dwarfs")
+        subprocess.run([os.environ["MKDWARFS"], "-i", BENCH, "-o", image, "-S12", "--no-progress",
+                        "--log-level=error"], check=True)
+        made = run_python("planning.py", image, "--partitions", "1,3", "--times", "1")
+        assert made.returncode == 0, made.stderr
+        found = re.findall(r"(\d+) blocks decompressed, the image has (\d+):", made.stdout)
+        (one, blocks), (three, _) = [tuple(map(int, pair)) for pair in found]
+        assert one == blocks > 9 and three >= one, made.stdout
     with suite.case("counting: each engine that is installed counts the same lines"):
         try:
             import fsspec  # noqa: F401
