@@ -11,6 +11,7 @@
 #define MIB	   (UINT64_C(1) << 20)
 #define HELD_BYTES (160 * MIB)
 #define LIMIT	   (64 * MIB)
+#define LEVEL	   4u /* fast with noise; takes about 100 MiB here if nothing limits it */
 #define FILES	   18u /* more than one block, and two take more than LIMIT */
 
 enum limits { OWN = 1, PROCESS = 2 };
@@ -67,6 +68,7 @@ static int build(uint64_t own, uint64_t process, uint64_t *grown_out)
 	if ((ret = dwarfs_context_new(&context, NULL)) == 0 &&
 	    (ret = dwarfs_context_set_workers(context, 2, NULL)) == 0 &&
 	    (ret = dwarfs_builder_new(context, &builder, NULL)) == 0 &&
+	    (ret = dwarfs_builder_set_level(builder, LEVEL, NULL)) == 0 &&
 	    (ret = dwarfs_builder_set_memory_limit(builder, own, NULL)) == 0 &&
 	    (ret = dwarfs_builder_set_process_memory_limit(builder, process, NULL)) ==
 		    0 &&
