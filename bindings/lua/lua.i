@@ -205,7 +205,7 @@ static void *get_pointer(lua_State *L, int index, swig_type_info *type, bool nul
 	return box->pointer;
 }
 
-/* A handle, or NULL for nil. A task lives as long as the first argument, which uses it. */
+/* A handle, or NULL for nil. A task is valid as long as the first argument, which uses it. */
 static void *get_nullable(lua_State *L, int index, swig_type_info *type)
 {
 	void *pointer = get_pointer(L, index, type, true);
@@ -277,7 +277,7 @@ static void leave_run(lua_State *L, struct run *run)
 	count_users(L, -1);
 }
 
-/* A callback for a function, which lives as long as the first argument; NULL for nil. */
+/* A callback for a function, which is valid as long as the first argument; NULL for nil. */
 static void *new_callback(lua_State *L, int index)
 {
 	struct callback *callback = NULL;

@@ -227,7 +227,7 @@ static int on_include(const dwarfs_input *input, dwarfs_error **err, void *user)
 	return ret;
 }
 
-/* user is [callable, name]: the name that was given last lives there. */
+/* user is [callable, name]: it keeps the name that was given last. */
 static int on_category(const dwarfs_input *input, const char **category_out,
 		       dwarfs_error **err, void *user)
 {

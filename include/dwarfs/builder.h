@@ -41,7 +41,7 @@ DWARFS_API int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **buil
 DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
 
 /**
- * @return the context that the builder uses; borrowed, lives as long as the builder.
+ * @return the context that the builder uses; borrowed, valid as long as the builder.
  *
  * Threads: one. Since 0.1.
  */
@@ -1081,7 +1081,7 @@ DWARFS_API uint64_t dwarfs_builder_count(const dwarfs_builder *builder,
 /** @return how many categories there are in a builder that has run. Threads: one. Since 0.1. */
 DWARFS_API size_t dwarfs_builder_category_count(const dwarfs_builder *builder);
 
-/** @return the name of a category, from 0; lives as long as the builder; NULL past the last
+/** @return the name of a category, from 0; valid as long as the builder; NULL past the last
  * one. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_builder_category_name(const dwarfs_builder *builder,
 						    size_t index);

@@ -20,7 +20,7 @@ static inline void dw_cleanup_context(dwarfs_context **context)
 #define auto_context DW_AUTO(context)
 
 uint32_t dw_context_workers(const dwarfs_context *context);
-/* How many of them may compress now. It changes at any time, and lives as long as the context. */
+/* How many of them may compress now. It changes at any time, and is valid as long as the context. */
 const _Atomic uint32_t *dw_context_active_workers(const dwarfs_context *context);
 uint64_t dw_context_cache_bytes(const dwarfs_context *context);
 void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes);

@@ -37,7 +37,7 @@ struct frozen_node dw_frozen_child(const struct frozen *frozen, struct frozen_no
 
 /*
  * The value of an optional; an absent node when it is not set. *is_set_out (may be NULL)
- * tells "set to an empty value" from "not set".
+ * distinguishes "set to an empty value" from "not set".
  */
 int dw_frozen_optional(const struct frozen *frozen, struct frozen_node node,
 		       struct frozen_node *value_out, bool *is_set_out,

@@ -103,7 +103,7 @@ static int add_siblings(const struct order_input *input,
 /*
  * With a codec such as lz4, where segments save most of what is repeated: the same from the middle
  * version on. With zstd 9 it is between 0.6 % smaller and 1.1 % larger than the siblings, which no
- * forecast tells.
+ * forecast shows.
  */
 static int add_middle_first(const struct order_input *input,
 			    struct candidate_list *candidates, uint32_t *siblings,
