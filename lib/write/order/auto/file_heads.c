@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/file_heads: sort by fingerprints of the first bytes of each fragment.
+ * write/order/auto/file_heads: sort by fingerprints of parts of each fragment.
  *
  * Computes the fingerprints for orders other than that of the stream, so that they can be
- * compared with it. The first bytes are nearly as good as all: the image of releases of a
- * compiler is 3 % larger when nilsimsa uses 256 KiB of each file. All bytes are used
- * where packing takes much longer than that.
+ * compared with it. All bytes are used where packing takes much longer than that, and otherwise
+ * 256 KiB of each file, from all parts of it: with the first ones, revisions of a CSV file were
+ * 6 % larger at level 3, generated text 4 % and a compiler 3 %, and none of 24 other sets more
+ * than 2 % smaller.
  */
 #include "write/order/auto/file_heads.h"
 #include "write/order/auto/fragment_reader.h"
 
 #define HEAD_BYTES     ((uint64_t)256 << 10)
 #define MOST_BYTES     ((uint64_t)1 << 40) /* of a file, where packing is slow */
+#define WINDOW_BYTES   ((uint64_t)4 << 10)
 #define MIN_HEAD_BYTES ((uint64_t)4 << 10)
 #define MAX_READ_BYTES ((uint64_t)1 << 30)
 
@@ -61,6 +63,7 @@ int dw_order_by_heads(const struct order_input *input, const struct order_spec *
 	*sorted_out = false;
 	if ((ret = dw_fragment_reader_init(&reader, input, err)) < 0)
 		return ret;
+	reader.window_bytes = WINDOW_BYTES;
 	if (!choose_head(&reader, numbers, count))
 		return 0;
 	if (!(prints = dw_calloc(contents.count, sizeof(*prints))))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/fragment_reader: read the first bytes of fragments, for the choice of an order.
+ * write/order/auto/fragment_reader: read fragments, or parts of them, for the choice of an order.
  */
 
 #include "os/file_io.h"
@@ -49,6 +49,28 @@ void dw_fragment_reader_begin(struct fragment_reader *reader, uint32_t number)
 	reader->zero_pieces = 0;
 }
 
+/* Whether parts of all of the fragment are read. */
+static bool is_in_windows(const struct fragment_reader *reader)
+{
+	return reader->window_bytes > 0 &&
+	       reader->head_bytes / reader->window_bytes >= 2 &&
+	       reader->fragment->size > reader->head_bytes;
+}
+
+/* Where to read next in the fragment, and how much at most. */
+static uint64_t next_place(const struct fragment_reader *reader, size_t *size_out)
+{
+	uint64_t window = reader->window_bytes, gaps, within;
+
+	*size_out = FRAGMENT_PIECE_BYTES;
+	if (!is_in_windows(reader))
+		return reader->at;
+	gaps = reader->head_bytes / window - 1;
+	within = reader->at % window;
+	*size_out = (size_t)(window - within);
+	return (reader->fragment->size - window) / gaps * (reader->at / window) + within;
+}
+
 int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 			    dwarfs_error **err)
 {
@@ -56,17 +78,17 @@ int dw_fragment_reader_next(struct fragment_reader *reader, size_t *size_out,
 	const struct fragment *fragment = reader->fragment;
 	uint64_t end =
 		fragment->size < reader->head_bytes ? fragment->size : reader->head_bytes;
-	uint64_t left = end - reader->at;
+	uint64_t left = end - reader->at, place;
+	size_t size;
 	int64_t got;
 
 	*size_out = 0;
-	if (left == 0 || reader->zero_pieces == ZERO_PIECES)
+	if (left == 0 || (reader->zero_pieces == ZERO_PIECES && !is_in_windows(reader)))
 		return 0;
+	place = next_place(reader, &size);
 	got = dw_source_peek(input->run, input->tree, input->contents, fragment->content,
-			     reader->bytes,
-			     left < FRAGMENT_PIECE_BYTES ? (size_t)left
-							 : FRAGMENT_PIECE_BYTES,
-			     fragment->offset + reader->at);
+			     reader->bytes, left < size ? (size_t)left : size,
+			     fragment->offset + place);
 	if (got < 0 && dw_fd_is_exhausted((int)-got))
 		return dw_fail_errno(err, (int)-got, "cannot read the input");
 	if (got <= 0)

@@ -86,6 +86,63 @@ static void long_zeros_end_a_head(void **state)
 	order_tree_free(place);
 }
 
+/* The byte at each place of the contents tells which hundred it is in. */
+static struct order_tree *hundreds(void)
+{
+	uint8_t *data = dw_malloc(6 * 1000);
+	struct order_tree *place;
+
+	assert_non_null(data);
+	for (size_t i = 0; i < 6 * 1000; i++)
+		data[i] = (uint8_t)(i % 1000 / 100);
+	place = order_tree_with_bytes(data, 1000);
+	dw_free(data);
+	return place;
+}
+
+static void windows_are_all_over_a_fragment(void **state)
+{
+	struct order_tree *place = hundreds();
+	struct order_input input = order_tree_input(place, NULL);
+	struct fragment_reader reader;
+
+	assert_int_equal(dw_fragment_reader_init(&reader, &input, NULL), 0);
+	reader.head_bytes = 400;
+	reader.window_bytes = 100;
+	dw_fragment_reader_begin(&reader, 1);
+	for (uint8_t window = 0; window < 4; window++) {
+		assert_int_equal(next(&reader), 100);
+		assert_int_equal(reader.bytes[0], 3 * window);
+		assert_int_equal(reader.bytes[99], 3 * window);
+	}
+	assert_int_equal(next(&reader), 0);
+	reader.head_bytes = 1000; /* all of it */
+	dw_fragment_reader_begin(&reader, 1);
+	assert_int_equal(next(&reader), 1000);
+	assert_int_equal(reader.bytes[999], 9);
+	assert_int_equal(next(&reader), 0);
+	dw_fragment_reader_free(&reader);
+	order_tree_free(place);
+}
+
+static void zeros_do_not_end_windows(void **state)
+{
+	struct order_tree *place = hollow(UINT64_C(1) << 40);
+	struct order_input input = order_tree_input(place, NULL);
+	struct fragment_reader reader;
+	size_t pieces = 0;
+
+	assert_int_equal(dw_fragment_reader_init(&reader, &input, NULL), 0);
+	reader.head_bytes = 3000;
+	reader.window_bytes = 100;
+	dw_fragment_reader_begin(&reader, 0);
+	while (pieces < 100 && next(&reader) > 0)
+		pieces++;
+	assert_int_equal(pieces, 30);
+	dw_fragment_reader_free(&reader);
+	order_tree_free(place);
+}
+
 /* Also within a file. */
 static void each_piece_can_be_the_last(void **state)
 {
@@ -142,6 +199,8 @@ int main(void)
 		cmocka_unit_test(heads_end_where_they_should),
 		cmocka_unit_test(a_total_counts_heads_only),
 		cmocka_unit_test(long_zeros_end_a_head),
+		cmocka_unit_test(windows_are_all_over_a_fragment),
+		cmocka_unit_test(zeros_do_not_end_windows),
 		cmocka_unit_test(each_piece_can_be_the_last),
 		cmocka_unit_test(zeros_are_no_data),
 	};
