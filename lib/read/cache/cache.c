@@ -7,8 +7,8 @@
  * kept afterwards is decided in eviction.c. All work on units: blocks, or parts of
  * blocks that are decoded independently; see the states of a unit in internal.h.
  *
- * A hit takes no lock: it pins the unit by an atomic add, and eviction is a compare and
- * swap that fails while there are pins.
+ * A hit takes no lock: it pins the unit by a compare and swap, and so does eviction, which
+ * fails while there are pins.
  */
 #include <time.h>
 

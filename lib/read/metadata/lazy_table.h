@@ -3,8 +3,9 @@
  * read/metadata/lazy_table: tables that are built at their first use, by the first
  * thread.
  *
- * Other threads of the process wait meanwhile; a child process builds its own. If building fails because of damage, later uses fail at
- * once; after any other failure, such as running out of memory, it is tried again.
+ * Other threads of the process wait meanwhile; a child process builds its own. If building
+ * fails because of damage, later uses fail at once; after any other failure, such as running
+ * out of memory, it is tried again.
  */
 #ifndef DW_READ_METADATA_LAZY_TABLE_H
 #define DW_READ_METADATA_LAZY_TABLE_H
