@@ -92,13 +92,18 @@ static void *run_thread(void *argument);
 static bool start_thread(struct request_loop *loop)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
+	int ret;
 
 	if (!thread)
 		return false;
 	thread->loop = loop;
 	thread->is_reader = true;
 	sem_init(&thread->is_reader_again, 0, 0);
-	if (pthread_create(&thread->id, NULL, run_thread, thread) != 0) {
+	ret = pthread_create(&thread->id, NULL, run_thread, thread);
+	if (ret != 0) {
+		/* As libfuse's own loop, see take_message(). */
+		fuse_log(FUSE_LOG_ERR, "fuse: error creating thread: %s\n",
+			 strerror(ret));
 		sem_destroy(&thread->is_reader_again);
 		free(thread);
 		return false;
@@ -112,46 +117,63 @@ static bool start_thread(struct request_loop *loop)
 	return true;
 }
 
-/* Under the lock. False if all threads are busy and there can be no more. */
-static bool add_reader(struct request_loop *loop)
+/*
+ * Have another thread be a reader, which the caller has counted. Under the lock. False if all
+ * threads are busy and there can be no more.
+ */
+static bool wake_reader(struct request_loop *loop)
 {
 	struct thread *thread = loop->idle;
 
-	if (thread) {
-		loop->idle = thread->next_idle;
-		loop->idle_threads--;
-		thread->is_reader = true;
-		sem_post(&thread->is_reader_again);
-	} else if (loop->threads >= loop->most_threads || !start_thread(loop)) {
-		return false;
-	}
-	atomic_fetch_add(&loop->readers, 1);
+	if (!thread)
+		return loop->threads < loop->most_threads && start_thread(loop);
+	loop->idle = thread->next_idle;
+	loop->idle_threads--;
+	thread->is_reader = true;
+	sem_post(&thread->is_reader_again);
 	return true;
+}
+
+/* Under the lock; as wake_reader(). No reader polls while there is one more. */
+static bool add_reader(struct request_loop *loop)
+{
+	bool is_added;
+
+	make_blocking(loop, true);
+	atomic_fetch_add(&loop->readers, 1);
+	is_added = wake_reader(loop);
+	if (!is_added)
+		atomic_fetch_sub(&loop->readers, 1);
+	return is_added;
 }
 
 /* With concurrent requests, a thread waits for the next one while others are served. */
 static void add_reader_if_none_waits(struct request_loop *loop)
 {
 	pthread_mutex_lock(&loop->lock);
-	if (atomic_load(&loop->waiting) == 0) {
-		make_blocking(loop, true); /* several readers do not poll */
+	if (atomic_load(&loop->waiting) == 0)
 		(void)add_reader(loop);
-	}
 	pthread_mutex_unlock(&loop->lock);
 }
 
-/* End being a reader unless this is the only one. */
+/*
+ * End being a reader that waits, unless no other one waits: the others may serve requests that
+ * take long, without a release because this one was waiting.
+ */
 static bool leave_readers(struct thread *thread)
 {
 	struct request_loop *loop = thread->loop;
+	unsigned waiting = atomic_load(&loop->waiting);
 
-	pthread_mutex_lock(&loop->lock);
-	if (atomic_load(&loop->readers) > 1) {
-		atomic_fetch_sub(&loop->readers, 1);
-		thread->is_reader = false;
-	}
-	pthread_mutex_unlock(&loop->lock);
-	return !thread->is_reader;
+	while (waiting > 1)
+		if (atomic_compare_exchange_weak(&loop->waiting, &waiting, waiting - 1)) {
+			pthread_mutex_lock(&loop->lock);
+			atomic_fetch_sub(&loop->readers, 1);
+			pthread_mutex_unlock(&loop->lock);
+			thread->is_reader = false;
+			return true;
+		}
+	return false;
 }
 
 void request_loop_release(void)
@@ -161,10 +183,9 @@ void request_loop_release(void)
 	if (!thread || !thread->is_reader || atomic_load(&thread->loop->waiting) > 0)
 		return;
 	pthread_mutex_lock(&thread->loop->lock);
-	if (add_reader(thread->loop)) {
-		atomic_fetch_sub(&thread->loop->readers, 1);
+	/* It is a reader in place of this one. */
+	if (wake_reader(thread->loop))
 		thread->is_reader = false;
-	}
 	pthread_mutex_unlock(&thread->loop->lock);
 }
 
@@ -282,10 +303,9 @@ static bool has_request(const struct request_loop *loop)
 /* One of several readers receives a request. -EAGAIN: there was none. */
 static int receive_among_others(struct thread *thread)
 {
-	if (!are_concurrent(thread->loop) && !has_request(thread->loop)) {
-		leave_readers(thread);
+	if (!are_concurrent(thread->loop) && !has_request(thread->loop) &&
+	    leave_readers(thread))
 		return -EAGAIN;
-	}
 	return receive_or_sleep(thread);
 }
 
@@ -297,7 +317,8 @@ static int receive_as_reader(struct thread *thread)
 	atomic_fetch_add(&loop->waiting, 1);
 	ret = atomic_load(&loop->readers) == 1 ? receive_alone(thread)
 					       : receive_among_others(thread);
-	atomic_fetch_sub(&loop->waiting, 1);
+	if (thread->is_reader) /* otherwise it is not counted any more */
+		atomic_fetch_sub(&loop->waiting, 1);
 	return ret;
 }
 

@@ -144,6 +144,7 @@ class Mount(cli.Case):
                 self.assertEqual(found, tree_of(source))
                 if number == 0:
                     self.assertIn("nothing is decoded ahead", text)
+                    self.assertIn("no more threads", text)
                 self.assertLessEqual(text.count("no more threads"), 1, text)
 
     def test_a_mount_in_the_background_warns(self):
