@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/cache: threads that read, borrow and prefetch, with any budget.
+ * read/cache/cache: threads that read, borrow and prefetch, with any budget; pins.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "read/cache/internal.h"
 #include "read/cache/world.h"
 
 struct reader {
@@ -178,9 +180,42 @@ static void any_budget_serves_all_kinds_of_readers(void **state)
 	}
 }
 
+/* -- slots without a resident --------------------------------------------------------------- */
+
+#define LOOKS 3000000
+
+struct pinner {
+	struct slot slot;
+	atomic_bool is_over;
+};
+
+static void *pin_often(void *argument)
+{
+	struct pinner *pinner = argument;
+
+	while (!atomic_load(&pinner->is_over))
+		if (dw_cache_pin(&pinner->slot))
+			return NULL; /* and the state is not 0 */
+	return NULL;
+}
+
+/* A child process would keep such a pin, and wait for its release. */
+static void a_slot_without_a_resident_is_never_pinned(void **state)
+{
+	struct pinner pinner = { .is_over = false };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, pin_often, &pinner), 0);
+	for (int i = 0; i < LOOKS; i++)
+		assert_int_equal(atomic_load(&pinner.slot.state), 0);
+	atomic_store(&pinner.is_over, true);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slot_without_a_resident_is_never_pinned),
 		cmocka_unit_test(any_budget_serves_all_kinds_of_readers),
 	};
 
