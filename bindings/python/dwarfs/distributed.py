@@ -144,7 +144,7 @@ def partitions(image: Image, count: int, *, paths: Iterable[str] | None = None) 
         blocks[block] = names, total + size
     total = sum(size for _, size in blocks.values())
     found: list[Partition] = []
-    names, size, done, first = [], 0, 0, -1
+    names, size, done, first, last = [], 0, 0, -1, -1
     for number in sorted(blocks):
         # A partition ends at the boundary of blocks that is nearest to where it should.
         middle = done + size + blocks[number][1] / 2
