@@ -20,12 +20,12 @@
 
 bool busy_poll_is_due(const struct busy_poll *poll)
 {
-	return poll->soon >= LEAST_SOON && poll->refused == 0;
+	return poll->is_forced || (poll->soon >= LEAST_SOON && poll->refused == 0);
 }
 
 bool busy_poll_is_refused(const struct busy_poll *poll)
 {
-	return poll->refused > 0;
+	return poll->refused > 0 && !poll->is_forced;
 }
 
 static void refuse(struct busy_poll *poll)

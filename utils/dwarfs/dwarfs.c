@@ -211,25 +211,28 @@ static unsigned most_threads(const struct command *command)
  * are of libfuse's own loop. */
 static bool may_poll(const struct command *command, const struct mounted *mounted)
 {
-	return command->settings.busy_poll == BUSY_POLL_AUTO &&
-	       dwarfs_usable_processors() > 1 && !command->fuse.clone_fd &&
-	       !mounted->agrees_on_io_uring;
+	const int mode = command->settings.busy_poll;
+
+	if (command->fuse.clone_fd || mounted->agrees_on_io_uring)
+		return false;
+	return mode == BUSY_POLL_ON ||
+	       (mode == BUSY_POLL_AUTO && dwarfs_usable_processors() > 1);
 }
 
 /*
  * Answer requests until the end: 0, or 1 after printing why it ended badly. libfuse's own loop
- * also returns REQUEST_LOOP_NO_THREAD if it could start none.
+ * also returns REQUEST_LOOP_NOT_STARTED if it could start none.
  */
 static int serve(struct fuse_session *session, const struct command *command,
 		 const struct mounted *mounted)
 {
-	int ret = REQUEST_LOOP_NO_THREAD;
+	int ret = REQUEST_LOOP_NOT_STARTED;
 
 	if (may_poll(command, mounted))
 		ret = request_loop_run(session, mounted, most_threads(command));
 	else if (!command->fuse.singlethread)
 		ret = serve_by_threads(session, command);
-	if (ret == REQUEST_LOOP_NO_THREAD)
+	if (ret == REQUEST_LOOP_NOT_STARTED)
 		ret = fuse_session_loop(session);
 	/* Above 0 it is the signal that asked for the end. */
 	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;

@@ -81,12 +81,12 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 
 /* -- dwarfs/request_loop.c ------------------------------------------------------------ */
 
-/* There could not be even one thread. */
-#define REQUEST_LOOP_NO_THREAD (-1)
+/* There could not be even one thread, or its descriptor. */
+#define REQUEST_LOOP_NOT_STARTED (-1)
 
 /*
  * Receive and serve requests until the session ends: 0, a negative errno value, or
- * REQUEST_LOOP_NO_THREAD. There are up to most_threads threads, which is not 0.
+ * REQUEST_LOOP_NOT_STARTED. There are up to most_threads threads, which is not 0.
  */
 int request_loop_run(struct fuse_session *session, const struct mounted *mounted,
 		     unsigned most_threads);

@@ -204,7 +204,7 @@ static const char *const affinity_modes[] = {
 	NULL,
 };
 static const char *const busy_poll_modes[] = {
-	[BUSY_POLL_OFF] = "off", [BUSY_POLL_AUTO] = "auto", NULL
+	[BUSY_POLL_OFF] = "off", [BUSY_POLL_AUTO] = "auto", [BUSY_POLL_ON] = "on", NULL
 };
 static const char *const io_uring_modes[] = {
 	[IO_URING_OFF] = "off",
@@ -272,9 +272,9 @@ static const struct tool_option mount_options[] = {
 	  "serve on the CPU of the calling process (auto: unless\n"
 	  "there are several at a time)",
 	  0, TOOL_INTO_WORD(affinity, affinity_modes) },
-	{ 0, "-o busy_poll", "auto|off",
+	{ 0, "-o busy_poll", "auto|on|off",
 	  "poll for the next request before sleeping (auto: for\n"
-	  "200 us if the last ones came sooner)",
+	  "200 us if the last ones came sooner; on: always)",
 	  0, TOOL_INTO_WORD(busy_poll, busy_poll_modes) },
 	{ 0, "-o io_uring", "off|try|on",
 	  "receive requests by io_uring; on: or fail (off)", 0,
@@ -376,6 +376,8 @@ int mount_options_check(const struct settings *settings)
 			"-o preload_all and -o preload_category exclude each other");
 	if (settings->perfmon_trace && !settings->perfmon)
 		return tool_error("-o perfmon_trace needs -o perfmon");
+	if (settings->busy_poll == BUSY_POLL_ON && settings->io_uring != IO_URING_OFF)
+		return tool_error("-o busy_poll=on and -o io_uring exclude each other");
 	return 0;
 }
 

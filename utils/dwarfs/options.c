@@ -309,6 +309,9 @@ static int parse_fuse(struct command *command, struct fuse_args *args)
 		return EXIT_BAD_OPTION; /* libfuse said why */
 	if (!command->fuse.mountpoint)
 		return tool_error("no mount point given");
+	if (command->fuse.clone_fd && command->settings.busy_poll == BUSY_POLL_ON)
+		return bad_option(
+			tool_error("-o busy_poll=on and -o clone_fd exclude each other"));
 	return 0;
 }
 

@@ -13,8 +13,8 @@
 enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
 enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
 enum affinity_mode { AFFINITY_AUTO, AFFINITY_CALLER, AFFINITY_NONE };
-/* Polling for the next request: never, or while requests come one at a time, soon after another. */
-enum busy_poll_mode { BUSY_POLL_OFF, BUSY_POLL_AUTO };
+/* Polling for the next request: never, while requests come soon and one at a time, or always. */
+enum busy_poll_mode { BUSY_POLL_OFF, BUSY_POLL_AUTO, BUSY_POLL_ON };
 /* Requests by io_uring: not, where it is possible, or as a condition. */
 enum io_uring_mode { IO_URING_OFF, IO_URING_TRY, IO_URING_ON };
 /* Whether the kernel caches files with holes: not, always, or unless holes are large. */

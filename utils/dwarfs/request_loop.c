@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <dwarfs/context.h>
@@ -67,14 +66,6 @@ struct request_loop {
 
 /* NULL on other threads than those of a loop. */
 static _Thread_local struct thread *this_thread;
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void make_blocking(struct request_loop *loop, bool is_blocking)
 {
@@ -255,7 +246,7 @@ static int receive_by_polling(struct thread *thread, int64_t start)
 	make_blocking(loop, false);
 	do {
 		ret = receive(thread);
-		now = now_ns();
+		now = (int64_t)tool_now_ns();
 		if (now - last > pause)
 			pause = now - last;
 		last = now;
@@ -270,18 +261,19 @@ static int receive_by_polling(struct thread *thread, int64_t start)
 static int receive_alone(struct thread *thread)
 {
 	struct request_loop *loop = thread->loop;
-	const int64_t start = now_ns();
+	const int64_t start = (int64_t)tool_now_ns();
 	int64_t waited;
 	int ret = -EAGAIN;
 
 	if (busy_poll_is_due(&loop->polling) &&
-	    affinity_state(loop->mounted->affinity) == AFFINITY_FREE)
+	    (loop->polling.is_forced ||
+	     affinity_state(loop->mounted->affinity) == AFFINITY_FREE))
 		ret = receive_by_polling(thread, start);
 	if (ret == -EAGAIN) {
 		make_blocking(loop, true);
 		ret = receive_or_sleep(thread);
 	}
-	waited = now_ns() - start;
+	waited = (int64_t)tool_now_ns() - start;
 	busy_poll_note(&loop->polling, waited);
 	affinity_set_polled(loop->mounted->affinity,
 			    !busy_poll_is_refused(&loop->polling));
@@ -381,6 +373,7 @@ static void loop_init(struct request_loop *loop, struct fuse_session *session,
 		.device = fuse_session_fd(session),
 		.end = eventfd(0, EFD_CLOEXEC),
 		.is_blocking = true,
+		.polling.is_forced = settings->busy_poll == BUSY_POLL_ON,
 		.most_threads = most_threads,
 		.most_idle = (unsigned)settings->max_idle_threads,
 	};
@@ -413,7 +406,7 @@ int request_loop_run(struct fuse_session *session, const struct mounted *mounted
 	loop_init(&loop, session, mounted, most_threads);
 	loop.flags = fcntl(loop.device, F_GETFL);
 	if (loop.end < 0 || loop.flags < 0)
-		return -errno;
+		return REQUEST_LOOP_NOT_STARTED;
 	affinity_set_polled(mounted->affinity, true);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -427,5 +420,5 @@ int request_loop_run(struct fuse_session *session, const struct mounted *mounted
 	close(loop.end);
 	pthread_cond_destroy(&loop.has_fewer_threads);
 	pthread_mutex_destroy(&loop.lock);
-	return has_started ? loop.result : REQUEST_LOOP_NO_THREAD;
+	return has_started ? loop.result : REQUEST_LOOP_NOT_STARTED;
 }

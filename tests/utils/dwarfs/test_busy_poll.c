@@ -119,12 +119,26 @@ static void polls_in_vain_or_with_pauses_end_polling_for_longer_and_longer(void 
 	}
 }
 
+static void forced_polling_is_never_refused(void **state)
+{
+	struct busy_poll poll = { .is_forced = true };
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		assert_true(busy_poll_is_due(&poll));
+		assert_false(busy_poll_is_refused(&poll));
+		busy_poll_note(&poll, LATE);
+		busy_poll_note_end(&poll, false, LONG_PAUSE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_that_come_soon_are_polled_for),
 		cmocka_unit_test(one_late_request_ends_polling_until_two_come_soon),
 		cmocka_unit_test(requests_that_are_always_late_are_not_polled_for),
+		cmocka_unit_test(forced_polling_is_never_refused),
 		cmocka_unit_test(a_poll_in_vain_now_and_then_does_no_harm),
 		cmocka_unit_test(
 			polls_in_vain_or_with_pauses_end_polling_for_longer_and_longer),

@@ -134,7 +134,7 @@ with suite.case("bad values, missing images and mount points are named"):
                    "workers=many", "readahead=-1", "mlock=perhaps", "decratio=1.5",
                    "tidy_strategy=never", "tidy_interval=5x", "tidy_max_age=soon",
                    "block_allocator=stack", "seq_detector=no", "perfmon=fuse+cpu",
-                   "verify=never", "affinity=all", "io_uring=never", "busy_poll=on", "max_read=4095",
+                   "verify=never", "affinity=all", "io_uring=never", "busy_poll=always", "max_read=4095",
                    "max_read=4g", "max_threads=0", "max_threads=100001", "max_idle_threads=-5",
                    "image_offset=here", "uid=4294967295", "gid=4294967295"):
         done = run(upstream("data"), scratch, "-o", option)

@@ -164,7 +164,7 @@ with suite.case("contents are right with each option"):
                    "perfmon=fuse+filesystem_v2+inode_reader_v2+block_cache", "verify=lazy",
                    "verify=eager", "no_cache_files", "cache_sparse", "offset=auto",
                    "affinity=caller", "affinity=none", "affinity=none,busy_poll=off",
-                   "busy_poll=auto", "busy_poll=off", "clone_fd", "io_uring=try", "io_uring=off", "image_offset=auto", "max_threads=1",
+                   "busy_poll=auto", "busy_poll=off", "busy_poll=on", "affinity=caller,busy_poll=on", "clone_fd", "io_uring=try", "io_uring=off", "image_offset=auto", "max_threads=1",
                    "max_idle_threads=0"):
         with mount.mounted(IMAGE, "-o", option) as path:
             check_all(path)
@@ -198,6 +198,8 @@ with suite.case("options without effect are reported"):
 with suite.case("options that exclude or need each other, or exceed limits"):
     for options, words in (("preload_all,preload_category=x", ("preload_category", "exclude")),
                            ("perfmon_trace=/dev/null", ("-o perfmon_trace needs -o perfmon",)),
+                           ("busy_poll=on,clone_fd", ("busy_poll=on", "clone_fd", "exclude")),
+                           ("busy_poll=on,io_uring=try", ("busy_poll=on", "io_uring", "exclude")),
                            ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",)),
                            ("tidy_strategy=time,tidy_interval=0ms", ("'0ms'", "tidy_interval")),
                            ("blocksize=4g", ("'4g'", "blocksize", "to 4g - 1"))):

@@ -156,6 +156,16 @@ with suite.case("a thread polls for requests that come soon, if it may and has a
                 assert time.monotonic() < limit, options
                 for number in range(number, number + 100):
                     assert not os.path.lexists(f"{path}/none {number}")
+    # Forced: for each request, also if it comes late, and on one CPU.
+    os.sched_setaffinity(0, [CPUS[0]])
+    try:
+        with mount.mounted(IMAGE, "-o", "busy_poll=on") as path:
+            for number in range(20):
+                time.sleep(0.01)
+                assert not os.path.lexists(f"{path}/none {number}")
+            assert sum(statistics(path)["busy_poll"].values()) >= 20, statistics(path)
+    finally:
+        os.sched_setaffinity(0, CPUS)
     for options, allowed in (("affinity=none,busy_poll=off", CPUS), ("affinity=none", [CPUS[0]]),
                              ("affinity=none,clone_fd", CPUS)):
         os.sched_setaffinity(0, allowed)  # what the driver is started with
