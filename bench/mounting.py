@@ -129,5 +129,5 @@ def ratios(title: str, rows: list[str], results: dict[str, dict[str, float]], co
             if value is None or not unit:
                 cells.append("")
             else:
-                cells.append(f"{value:.3f}" if name == base else f"{value / unit:.2f}")
+                cells.append(f"{value:.4f}" if name == base else f"{value / unit:.2f}")
         print(f"| {row} | " + " | ".join(cells) + " |")

@@ -12,19 +12,24 @@ alone, for fio.
 
 Each figure is the least of --rounds runs. The first time is that on a fresh mount with empty caches
 of the kernel but for the image file, which is in the page cache; the second follows on the same
-mount. Needs root and loop devices for what the kernel mounts.
+mount. "start" is the median time from starting the mount until its root is listed, with warm
+caches. Needs root and loop devices for what the kernel mounts. With one processor: taskset -c 0.
 """
 import argparse
 import json
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
+import tempfile
 
+import mount_start
 from mounting import IMAGES, KINDS, Fresh, available, cold_and_warm, make, ratios, save, seconds
 
 READS = 20000
+STARTS = 9
 OPTIONS = {"dwarfs": ["-l7"], "squashfs": ["-Xcompression-level", "22"], "erofs": []}
 
 
@@ -40,6 +45,17 @@ def read_in_order(directory):
     return seconds(lambda: subprocess.run(
         "find . -type f -print0 | xargs -0 cat", shell=True, cwd=directory, check=True,
         stdout=subprocess.DEVNULL))
+
+
+def archive(directory):
+    return seconds(lambda: subprocess.run("tar cf - . | cat", shell=True, cwd=directory, check=True,
+                                          stdout=subprocess.DEVNULL))
+
+
+def start(mount):
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        words = [directory if word == "DIR" else word for word in mount.words]
+        return statistics.median(mount_start.start(words, directory) for _ in range(STARTS)) / 1000
 
 
 class Contents:
@@ -131,9 +147,12 @@ def measure(kind, arguments, work, contents, figures):
                 OPTIONS[packer])
     file = make(packer, os.path.join(work, "file"), os.path.join(work, "file." + packer),
                 arguments.programs, OPTIONS[packer])
+    if "start" not in figures:
+        figures["start"] = start(Fresh(kind, tree, arguments.programs))
     run("find -ls", tree, list_attributes)
     run("attributes at random", tree, contents.look_up)
     run("all files in order", tree, read_in_order)
+    run("tar of all", tree, archive)
     run("4 KiB at random", tree, contents.read_at_random)
     if shutil.which("fio"):
         run("fio, one file in order", file, lambda where: fio(where, "read", "128k"))
