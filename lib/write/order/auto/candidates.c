@@ -21,7 +21,7 @@
 #include "codec/encode/encode.h"
 #include "write/budget/budget.h"
 #include "write/order/auto/candidates.h"
-#include "write/order/auto/forecast.h"
+#include "write/order/auto/forecast/forecast.h"
 #include "write/segment/density.h"
 
 #define CACHED_BYTES   ((uint64_t)256 << 20)

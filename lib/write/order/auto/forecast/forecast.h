@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/forecast: forecast the packed size of the files of a stream in an
+ * write/order/auto/forecast/forecast: forecast the packed size of the files of a stream in an
  * order, by their sketch.
  */
-#ifndef DW_WRITE_ORDER_AUTO_FORECAST_H
-#define DW_WRITE_ORDER_AUTO_FORECAST_H
+#ifndef DW_WRITE_ORDER_AUTO_FORECAST_FORECAST_H
+#define DW_WRITE_ORDER_AUTO_FORECAST_FORECAST_H
 
 #include "write/order/auto/sketch.h"
 #include "write/segment/minima.h"
