@@ -138,6 +138,20 @@ unsigned dw_minhash_common(const struct fingerprint *a, const struct fingerprint
 	return common;
 }
 
+/* -- runs --------------------------------------------------------------------------- */
+
+/*
+ * Pieces of this size are counted at once if all of their bytes are equal, as those of holes. Of
+ * 512 MiB of zeros, which level 7 reads of a file of 2 GiB that is a hole, counting each byte took
+ * 3.2 s of processor time.
+ */
+#define RUN_BYTES 4096
+
+static bool is_run(const uint8_t *from, const uint8_t *to)
+{
+	return memcmp(from, from + 1, (size_t)(to - from) - 1) == 0;
+}
+
 /* -- similarity --------------------------------------------------------------------- */
 
 /* The numbers of the fullest bins of a histogram of hashes of four bytes, from the
@@ -150,6 +164,11 @@ struct hash_histogram {
 	uint64_t bins[2][BINS];
 };
 
+static inline uint32_t bin_of(uint32_t bytes)
+{
+	return bytes * UINT32_C(0x9E3779B1) >> 24;
+}
+
 static void update_histogram(struct hash_histogram *histogram, const uint8_t *data,
 			     size_t size)
 {
@@ -160,11 +179,18 @@ static void update_histogram(struct hash_histogram *histogram, const uint8_t *da
 		last = last >> 8 | (uint32_t)data[i] << 24;
 	for (; i < size && i < 3; i++) {
 		last = last >> 8 | (uint32_t)data[i] << 24;
-		histogram->bins[0][last * UINT32_C(0x9E3779B1) >> 24]++;
+		histogram->bins[0][bin_of(last)]++;
 	}
-	for (; i < size; i++)
-		histogram->bins[i & 1]
-			       [dw_load32(data + i - 3) * UINT32_C(0x9E3779B1) >> 24]++;
+	while (i < size) {
+		size_t end = size - i < RUN_BYTES ? size : i + RUN_BYTES;
+
+		if (is_run(data + i - 3, data + end)) {
+			histogram->bins[0][bin_of(dw_load32(data + i - 3))] += end - i;
+			i = end;
+		}
+		for (; i < end; i++)
+			histogram->bins[i & 1][bin_of(dw_load32(data + i - 3))]++;
+	}
 	for (size_t j = size < 4 ? size : 4; j > 0; j--)
 		histogram->last = histogram->last >> 8 | (uint32_t)data[size - j] << 24;
 	histogram->total += size;
@@ -267,9 +293,9 @@ static void make_tables(struct nilsimsa *nilsimsa)
 	}
 }
 
-/* Count the first triples of bytes by their distance. */
+/* Count the first triples of bytes by their distance, which occur so many times. */
 static inline void count_triples(struct nilsimsa *nilsimsa, const uint8_t *bytes,
-				 ptrdiff_t step, unsigned count)
+				 ptrdiff_t step, unsigned count, uint64_t times)
 {
 	const uint64_t low_bits = UINT64_C(0x7F7F7F7F7F7F7F7F);
 	uint64_t mixed = 0, added = 0, bins;
@@ -283,7 +309,7 @@ static inline void count_triples(struct nilsimsa *nilsimsa, const uint8_t *bytes
 	bins = ((mixed & low_bits) + (added & low_bits)) ^ ((mixed ^ added) & ~low_bits);
 #pragma GCC unroll 8
 	for (unsigned n = 0; n < count; n++, bins >>= 8)
-		nilsimsa->counters[bins & 0xFF]++;
+		nilsimsa->counters[bins & 0xFF] += times;
 }
 
 static void update_nilsimsa(struct nilsimsa *nilsimsa, const uint8_t *data, size_t size)
@@ -297,7 +323,7 @@ static void update_nilsimsa(struct nilsimsa *nilsimsa, const uint8_t *data, size
 					 ? (unsigned)nilsimsa->total
 					 : DISTANCE - 1;
 
-		count_triples(nilsimsa, bytes, 1, triples_known[known]);
+		count_triples(nilsimsa, bytes, 1, triples_known[known], 1);
 		memmove(last + 1, last, DISTANCE - 2);
 		last[0] = data[i];
 		nilsimsa->total++;
@@ -305,8 +331,16 @@ static void update_nilsimsa(struct nilsimsa *nilsimsa, const uint8_t *data, size
 	if (i == size)
 		return;
 	nilsimsa->total += size - i;
-	for (; i < size; i++)
-		count_triples(nilsimsa, data + i, -1, TRIPLES);
+	while (i < size) {
+		size_t end = size - i < RUN_BYTES ? size : i + RUN_BYTES;
+
+		if (is_run(data + i - (DISTANCE - 1), data + end)) {
+			count_triples(nilsimsa, data + i, -1, TRIPLES, end - i);
+			i = end;
+		}
+		for (; i < end; i++)
+			count_triples(nilsimsa, data + i, -1, TRIPLES, 1);
+	}
 	for (size_t j = 0; j < DISTANCE - 1; j++)
 		last[j] = data[size - 1 - j];
 }

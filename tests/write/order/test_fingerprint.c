@@ -54,6 +54,57 @@ static void fingerprints_do_not_depend_on_pieces(void **state)
 	dw_free(data);
 }
 
+static struct fingerprint print_of(struct fingerprinter *maker, int kind,
+				   const uint8_t *data, size_t size, size_t step)
+{
+	struct fingerprint print;
+
+	dw_fingerprint_begin(maker, (enum fingerprint_kind)kind);
+	for (size_t at = 0; at < size; at += step)
+		dw_fingerprint_update(maker, data + at,
+				      step < size - at ? step : size - at);
+	dw_fingerprint_finish(maker, &print);
+	return print;
+}
+
+/*
+ * Runs are counted at once in 4096 bytes, but not in pieces of one. The second run is about as long
+ * as the third, so a difference of one changes which is the fuller bin of the histogram, and about a
+ * thirty-second of all, so it changes which counters are above the mean. It begins two bytes before
+ * such 4096 bytes.
+ */
+static void runs_count_as_their_bytes(void **state)
+{
+	enum {
+		FIRST = 31 * 4096 + 2,
+		THIRD = 4231,
+		AROUND = 20,
+		SIZE = FIRST + 3 * THIRD
+	};
+	struct fingerprinter *maker;
+	uint8_t *data = dw_malloc(SIZE);
+
+	assert_non_null(data);
+	assert_int_equal(dw_fingerprinter_new(&maker, NULL), 0);
+	memset(data, 0, FIRST);
+	for (size_t second = THIRD - AROUND; second < THIRD + AROUND; second++) {
+		const size_t size = FIRST + second + THIRD;
+
+		memset(data + FIRST, 'x', second);
+		memset(data + FIRST + second, '7', THIRD);
+		for (int kind = FINGERPRINT_SIMILARITY; kind <= FINGERPRINT_NILSIMSA;
+		     kind++) {
+			struct fingerprint whole =
+				print_of(maker, kind, data, size, size);
+			struct fingerprint bytes = print_of(maker, kind, data, size, 1);
+
+			assert_memory_equal(&whole, &bytes, sizeof(whole));
+		}
+	}
+	dw_fingerprinter_free(maker);
+	dw_free(data);
+}
+
 static void alike_contents_have_alike_minhashes(void **state)
 {
 	struct fingerprinter *maker;
@@ -89,6 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fingerprints_do_not_depend_on_pieces),
+		cmocka_unit_test(runs_count_as_their_bytes),
 		cmocka_unit_test(alike_contents_have_alike_minhashes),
 	};
 
