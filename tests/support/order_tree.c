@@ -106,27 +106,26 @@ size_t order_tree_add_contents(struct order_tree *place)
 struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size)
 {
 	struct order_tree *place = order_tree_small();
-	struct kept *kept = dw_calloc(place->contents.count, sizeof(*kept));
-	struct kept_slab *slab;
+	uint32_t count = (uint32_t)place->contents.count;
+	struct kept *kept = dw_calloc(count, sizeof(*kept));
 
-	place->budget =
-		(struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
+	place->budget = (struct budget){ .kept_bytes = count * KEPT_SLAB_BYTES,
+					 .shingles = 4096 };
 	place->run.budget = &place->budget;
 	dw_progress_start(&place->run.progress, NULL);
 	assert_int_equal(
 		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
-	slab = dw_kept_slab_new(place->run.sources);
-	assert_non_null(slab);
 	assert_non_null(kept);
-	assert_true(place->contents.count * size <= KEPT_SLAB_BYTES);
-	memcpy(slab->data, data, place->contents.count * size);
-	for (uint32_t i = 0; i < place->contents.count; i++) {
+	assert_true(size <= KEPT_SLAB_BYTES);
+	for (uint32_t i = 0; i < count; i++) {
+		struct kept_slab *slab = dw_kept_slab_new(place->run.sources);
+
+		assert_non_null(slab);
+		memcpy(slab->data, data + (size_t)i * size, size);
 		place->tree.inodes[place->contents.list[i].inode].size = size;
 		place->contents.list[i].size = place->contents.fragments[i].size = size;
-		kept[i] = (struct kept){ slab, i * size, size, i };
-		atomic_fetch_add(&slab->users, 1);
+		kept[i] = (struct kept){ slab, 0, size, i };
 	}
-	dw_kept_slab_release(slab);
 	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
 	return place;
 }

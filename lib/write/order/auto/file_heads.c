@@ -6,7 +6,8 @@
  * compared with it. All bytes are used where packing takes much longer than that, and otherwise
  * 256 KiB of each file, from all parts of it: with the first ones, revisions of a CSV file were
  * 6 % larger at level 3, generated text 4 % and a compiler 3 %, and none of 24 other sets more
- * than 2 % smaller.
+ * than 2 % smaller. Fingerprints for similarity take a quarter of the time of those for nilsimsa:
+ * with zstd 9, those of all bytes make the revisions 4.5 % smaller.
  */
 #include "write/order/auto/file_heads.h"
 #include "write/order/auto/fragment_reader.h"
@@ -18,10 +19,14 @@
 #define MAX_READ_BYTES ((uint64_t)1 << 30)
 
 /* Choose how much of each fragment is read; false when there are too many. */
-static bool choose_head(struct fragment_reader *reader, const uint32_t *numbers,
-			size_t count)
+static bool choose_head(struct fragment_reader *reader, enum fingerprint_kind kind,
+			const uint32_t *numbers, size_t count)
 {
-	reader->head_bytes = reader->input->speed == CODEC_SLOW ? MOST_BYTES : HEAD_BYTES;
+	enum codec_speed speed = reader->input->speed;
+	bool reads_all = speed == CODEC_SLOW ||
+			 (speed == CODEC_MEDIUM && kind == FINGERPRINT_SIMILARITY);
+
+	reader->head_bytes = reads_all ? MOST_BYTES : HEAD_BYTES;
 	while (reader->head_bytes >= MIN_HEAD_BYTES &&
 	       dw_fragment_reader_total(reader, numbers, count) > MAX_READ_BYTES)
 		reader->head_bytes /= 2;
@@ -64,7 +69,7 @@ int dw_order_by_heads(const struct order_input *input, const struct order_spec *
 	if ((ret = dw_fragment_reader_init(&reader, input, err)) < 0)
 		return ret;
 	reader.window_bytes = WINDOW_BYTES;
-	if (!choose_head(&reader, numbers, count))
+	if (!choose_head(&reader, spec->ops->fingerprint, numbers, count))
 		return 0;
 	if (!(prints = dw_calloc(contents.count, sizeof(*prints))))
 		return dw_fail_nomem(err);

@@ -49,6 +49,57 @@ static void files_of_one_kind_are_side_by_side(void **state)
 	dw_free(data);
 }
 
+/* 64 pieces of 4 KiB are read of each file. */
+#define PIECE_BYTES 4096
+#define STEP_BYTES  5376
+#define LARGE_SIZE  (63 * STEP_BYTES + PIECE_BYTES)
+
+/* Whether files that differ in parts only are sorted by them. */
+static bool sorts_by_all_bytes(struct order_tree *place, const char *order,
+			       enum codec_speed speed)
+{
+	struct order_input input = order_tree_input(place, NULL);
+	struct order_spec spec;
+	bool sorted = false, by_kind = true;
+
+	input.speed = speed;
+	for (uint32_t i = 0; i < 6; i++)
+		place->numbers[i] = i;
+	assert_int_equal(dw_order_parse(order, &spec, NULL), 0);
+	assert_int_equal(
+		dw_order_by_heads(&input, &spec, place->numbers, 6, &sorted, NULL), 0);
+	assert_true(sorted);
+	dw_order_spec_free(&spec);
+	for (size_t i = 1; i < 6; i++)
+		by_kind &=
+			(place->numbers[i] % 2 == place->numbers[i - 1] % 2) == (i != 3);
+	return by_kind;
+}
+
+/* The fingerprints for similarity take little time, those for nilsimsa more. */
+static void bytes_used_depend_on_the_codec(void **state)
+{
+	uint8_t *data = dw_malloc(6 * LARGE_SIZE);
+	struct order_tree *place;
+
+	assert_non_null(data);
+	for (uint32_t i = 0; i < 6 * LARGE_SIZE; i++) {
+		uint32_t at = i % LARGE_SIZE;
+		bool other = i / LARGE_SIZE % 2 && at % STEP_BYTES >= PIECE_BYTES;
+
+		data[i] = (uint8_t)((other ? 'a' : '0') + at % 7 % 4);
+	}
+	place = order_tree_with_bytes(data, LARGE_SIZE);
+	assert_true(sorts_by_all_bytes(place, "similarity", CODEC_SLOW));
+	assert_true(sorts_by_all_bytes(place, "similarity", CODEC_MEDIUM));
+	assert_false(sorts_by_all_bytes(place, "similarity", CODEC_FAST));
+	assert_true(sorts_by_all_bytes(place, "nilsimsa", CODEC_SLOW));
+	assert_false(sorts_by_all_bytes(place, "nilsimsa", CODEC_MEDIUM));
+	assert_false(sorts_by_all_bytes(place, "nilsimsa", CODEC_FAST));
+	order_tree_free(place);
+	dw_free(data);
+}
+
 static void too_many_bytes_are_not_read(void **state)
 {
 	struct order_tree *place = order_tree_new();
@@ -80,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_of_one_kind_are_side_by_side),
+		cmocka_unit_test(bytes_used_depend_on_the_codec),
 		cmocka_unit_test(too_many_bytes_are_not_read),
 	};
 
