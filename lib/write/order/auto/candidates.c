@@ -37,6 +37,11 @@
 #define COST_OF_NEAR	0.03
 #define COST_OF_SEGMENT 0.02
 
+/* For each segment, whatever its size: its chunk takes two to six bytes of the image, where a new
+ * byte takes a quarter to two thirds, and matches end at it. Without it, two releases of a library
+ * of charts took 0.6 % more with zstd 9, in 61,000 segments instead of 50,000. */
+#define NEW_BYTES_OF_SEGMENT 16
+
 /*
  * With a codec such as lz4, which stores each match in three bytes or more: bytes for each byte
  * found, and for each segment, whose ends interrupt matches. With these costs the best of eight
@@ -137,7 +142,8 @@ static struct costs costs_of(const struct order_input *input, uint32_t density)
 	double medium = FAST_BYTES_OF_MEDIUM * bytes;
 
 	if (!input->settings || dw_codec_finds_matches(&input->settings->codec))
-		return (struct costs){ .medium = COST_OF_MEDIUM };
+		return (struct costs){ .medium = COST_OF_MEDIUM,
+				       .segment = NEW_BYTES_OF_SEGMENT };
 	return (struct costs){ .medium = medium < COST_OF_BRIEF ? medium : COST_OF_BRIEF,
 			       .segment = FAST_BYTES_OF_SEGMENT * bytes };
 }
