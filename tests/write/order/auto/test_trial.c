@@ -23,7 +23,7 @@
 #define FILE_BYTES 12000
 #define LETTERS	   12
 
-#define ARRAY_BYTES (1 << 18)
+#define ARRAY_BYTES (3 << 16)
 
 /* A file of random letters of an alphabet. */
 static void put_letters_of(const struct place *place, const char *name, unsigned alphabet,
