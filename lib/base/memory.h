@@ -58,6 +58,10 @@ struct span {
 	size_t size;
 };
 
+/* Fields that threads write all the time are at least so many bytes apart from others: a
+ * processor that writes takes the whole cache line from the others. */
+#define DW_APART_BYTES 128
+
 /* Owned bytes that grow. Zero-initialized, it is empty. */
 struct buffer {
 	uint8_t *data;

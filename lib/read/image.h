@@ -46,6 +46,7 @@ struct verifier {
 
 struct dwarfs_image {
 	atomic_uint references;
+	char gap[DW_APART_BYTES]; /* each open file changes `references` */
 	dwarfs_context *context;
 	dwarfs_io *io;
 	uint64_t start, bytes; /* the image within its source */

@@ -205,17 +205,36 @@ bool dw_cache_find(struct cache *cache, struct slot *slot, struct range range,
 	return true;
 }
 
+/* Any thread may use any of them: the address of a variable of the thread selects one. */
+static struct read_counts *counts_of_thread(struct cache *cache)
+{
+	uint64_t address = (uintptr_t)&dw_current_allocator;
+
+	return &cache->counts[address * UINT64_C(0x9e3779b97f4a7c15) >>
+			      (64 - COUNTS_BITS)];
+}
+
 static void count_hit(struct cache *cache)
 {
-	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&counts_of_thread(cache)->hits, 1,
+				  memory_order_relaxed);
 }
 
 /* Bytes that are given to the reader of a file; not those that are prefetched. */
 static void count_read(struct cache *cache, struct chunk_reader reader, uint64_t bytes)
 {
 	if (reader.inode != NO_INODE)
-		atomic_fetch_add_explicit(&cache->read_bytes, bytes,
+		atomic_fetch_add_explicit(&counts_of_thread(cache)->read_bytes, bytes,
 					  memory_order_relaxed);
+}
+
+uint64_t dw_cache_read_bytes(const struct cache *cache)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < 1 << COUNTS_BITS; i++)
+		bytes += atomic_load(&cache->counts[i].read_bytes);
+	return bytes;
 }
 
 /* Whether the ranges are the smaller part of the span between the first and the last. */

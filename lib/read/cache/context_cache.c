@@ -135,17 +135,26 @@ struct cache_counts {
 	uint32_t blocks, extents;
 };
 
+static uint64_t count_hits(const struct cache *cache)
+{
+	uint64_t hits = 0;
+
+	for (size_t i = 0; i < 1 << COUNTS_BITS; i++)
+		hits += atomic_load(&cache->counts[i].hits);
+	return hits;
+}
+
 static void count_cache(struct cache *cache, struct cache_counts *counts_out)
 {
 	pthread_mutex_lock(&cache->lock);
 	*counts_out = (struct cache_counts){
-		.hits = atomic_load(&cache->hits),
+		.hits = count_hits(cache),
 		.misses = cache->misses,
 		.evictions = cache->evictions,
 		.decoded_bytes = cache->decoded_bytes,
 		.redecoded_bytes = cache->redecoded_bytes,
 		.turn_waits = cache->turns.waits,
-		.read_bytes = atomic_load(&cache->read_bytes),
+		.read_bytes = dw_cache_read_bytes(cache),
 		.refused = cache->decode_limit.refused,
 		.budget = cache->budget,
 		.used = cache->used,

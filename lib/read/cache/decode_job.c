@@ -347,6 +347,7 @@ static int decode_unit(struct cache *cache, const struct unit *unit, struct rang
 	struct decode_job job = {
 		.required_end = range.from + range.size,
 		.extents_only = ranges && range.size == 0,
+		.wake_at = UINT64_MAX,
 	};
 	auto_error dwarfs_error *problem = NULL;
 	struct resident *resident = dw_cache_pin(unit->slot);
@@ -424,8 +425,11 @@ static int wait_for_job(struct cache *cache, const struct unit *unit, struct ran
 
 	job->waiters++;
 	while (!job->has_ended &&
-	       (range.size == 0 || !dw_cache_is_ready(unit->slot, range)))
+	       (range.size == 0 || !dw_cache_is_ready(unit->slot, range))) {
+		if (range.size > 0 && job->wake_at > range.from + range.size)
+			job->wake_at = range.from + range.size;
 		pthread_cond_wait(&job->progressed, &cache->lock);
+	}
 	if (job->has_ended && job->code < 0)
 		ret = dw_error_copy(err, job->code, job->problem);
 	if (job->has_ended && job->transient)

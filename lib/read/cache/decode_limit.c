@@ -18,7 +18,7 @@ static void start_window(struct cache *cache)
 
 	limit->decoded_before = cache->decoded_bytes;
 	limit->redecoded_before = cache->redecoded_bytes;
-	limit->read_before = atomic_load(&cache->read_bytes);
+	limit->read_before = dw_cache_read_bytes(cache);
 }
 
 void dw_cache_set_decode_limit(struct cache *cache, uint32_t times)
@@ -42,7 +42,7 @@ void dw_cache_check_decode_limit(struct cache *cache)
 	if (limit->times == 0 || limit->is_exceeded || !is_window_over(cache))
 		return;
 	limit->decoded = cache->decoded_bytes - limit->decoded_before;
-	limit->read = atomic_load(&cache->read_bytes) - limit->read_before;
+	limit->read = dw_cache_read_bytes(cache) - limit->read_before;
 	limit->is_exceeded = limit->decoded / limit->times > limit->read;
 	start_window(cache);
 }

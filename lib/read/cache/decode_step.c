@@ -443,6 +443,15 @@ static void estimate(struct decode_job *job, struct resident *resident, uint64_t
 	job->complete_bytes = begins ? job->needed_bytes : resident->max_bytes;
 }
 
+/* Wake the waiters if one of them has its bytes; the others wait again, see wait_for_job(). */
+static void wake_served(struct decode_job *job, const struct resident *resident)
+{
+	if (job->waiters == 0 || atomic_load(&resident->ready) < job->wake_at)
+		return;
+	job->wake_at = UINT64_MAX;
+	pthread_cond_broadcast(&job->progressed);
+}
+
 /* Decode up to the target; an outcome. The lock is held on entry and exit. */
 int dw_cache_run_steps(struct cache *cache, const struct unit *unit,
 		       struct decode_job *job, struct resident **resident,
@@ -470,8 +479,7 @@ int dw_cache_run_steps(struct cache *cache, const struct unit *unit,
 		estimate(job, *resident, target);
 		ret = decode_step(cache, unit, job, *resident, target, err);
 		estimate(job, *resident, target);
-		if (job->waiters > 0)
-			pthread_cond_broadcast(&job->progressed);
+		wake_served(job, *resident);
 	}
 	return ret;
 }

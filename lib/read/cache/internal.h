@@ -42,8 +42,8 @@
  * Locks. There is one mutex, cache->lock, for all images of a context:
  *
  *	without it   slot.state, slot.parts, parts.verified_block, resident.ready, .uses,
- *	             .last_ms, .read_ends, .next_reader, cache.last_read, .hits,
- *	             .read_bytes and .memory_waiters, all atomic; bytes of what the
+ *	             .last_ms, .read_ends, .next_reader, cache.last_read, .counts
+ *	             and .memory_waiters, all atomic; bytes of what the
  *	             reader has pinned: resident.bytes below `ready`, extent.bytes
  *	job's thread resident.decoder, .stored, .pages while the unit is IN FLIGHT: the
  *	             thread has a pin and gives up the lock to read, verify and decode
@@ -178,6 +178,7 @@ struct decode_job {
 	uint64_t wanted_end;	   /* and up to here if the unit cannot be kept */
 	uint64_t first_ready;	   /* `ready` at the start */
 	uint32_t waiters;	   /* threads that wait for this job */
+	uint64_t wake_at;	   /* the first of them needs bytes up to here */
 	pthread_cond_t progressed; /* more is ready; the job ended; it may run */
 	struct decode_job *next_exclusive; /* in the queue for an exclusive run */
 	bool is_waiting;		   /* to be admitted: the unit may be evicted */
@@ -254,7 +255,16 @@ struct turns {
 	size_t reader_count;
 };
 
+/* Threads count what they read in different cache lines, which they would else take from each
+ * other in each read. */
+struct read_counts {
+	_Atomic uint64_t hits, read_bytes;
+	char gap[DW_APART_BYTES];
+};
+#define COUNTS_BITS 3
+
 struct cache {
+	struct read_counts counts[1 << COUNTS_BITS];
 	pthread_mutex_t lock;
 	atomic_uchar *mark;	 /* see fork.c; NULL: forks are not detected */
 	uint32_t finish_percent; /* units decoded beyond it are decoded to their end */
@@ -282,18 +292,21 @@ struct cache {
 	uint64_t recent_unit;	    /* the same, of recent jobs */
 	uint64_t transient_at;	    /* decode_clock when a unit last did not fit */
 	uint64_t decode_clock;	    /* bytes decoded so far, the clock of evictions */
-	struct slot *_Atomic last_read; /* the unit that was read last */
-	atomic_uint memory_waiters;	/* threads that wait for pins to be released */
+	atomic_uint memory_waiters; /* threads that wait for pins to be released */
 	struct thrashing thrashing;
 	struct turns turns;
 	struct decode_limit decode_limit;
 	uint64_t misses, evictions, decoded_bytes, redecoded_bytes;
-	_Atomic uint64_t hits, read_bytes;
+	char gap[DW_APART_BYTES];
+	struct slot *_Atomic last_read; /* the unit that was read last */
 };
 
 /* -- cache.c ------------------------------------------------------------------------- */
 
 uint64_t dw_cache_now_ms(void);
+
+/* Bytes given to readers of files, by all threads. */
+uint64_t dw_cache_read_bytes(const struct cache *cache);
 
 /* The unit that contains an offset; for offsets after the end, the last part. */
 struct unit dw_cache_unit_at(struct dwarfs_image *image, uint32_t block, uint64_t offset);

@@ -319,7 +319,7 @@ struct watch {
 static bool is_wait_over(const struct cache *cache, struct watch *watch)
 {
 	const struct turns *turns = &cache->turns;
-	uint64_t read = atomic_load(&cache->read_bytes);
+	uint64_t read = dw_cache_read_bytes(cache);
 	uint64_t most = LEAST_POLLS + POLLS_OF_MS * turns->decode_ms;
 	uint64_t most_idle = 1 + turns->decode_ms / IDLE_POLLS_OF_MS;
 	bool is_over;
@@ -346,7 +346,7 @@ static bool is_wait_over(const struct cache *cache, struct watch *watch)
 static void wait_in_queue(struct cache *cache, struct turn_waiter *self)
 {
 	struct turns *turns = &cache->turns;
-	struct watch watch = { turns->decodes, atomic_load(&cache->read_bytes), 0, 0 };
+	struct watch watch = { turns->decodes, dw_cache_read_bytes(cache), 0, 0 };
 
 	while (has_to_wait(cache, self)) {
 		if (turns->first != self) {
