@@ -299,7 +299,37 @@ static void keep_or_drop(struct cache *cache, struct decode_job *job,
 			      has_all(job, resident));
 }
 
-/* Wake the waiters, and wait until all have got their bytes. */
+static struct decode_job *make_job(struct range range, const struct range_list *ranges)
+{
+	struct decode_job *job = dw_calloc(1, sizeof(*job));
+
+	if (!job || pthread_cond_init(&job->progressed, NULL) != 0) {
+		dw_free(job);
+		return NULL;
+	}
+	job->required_end = range.from + range.size;
+	job->extents_only = ranges && range.size == 0;
+	job->wake_at = UINT64_MAX;
+	return job;
+}
+
+/* After the end of a job, by each thread that has to do with it: the last one frees it. */
+static void leave_job(struct cache *cache, struct slot *slot, struct decode_job *job)
+{
+	if (job->waiters > 0)
+		return;
+	if (job->is_pinned) {
+		dw_cache_unpin(slot);
+		pthread_cond_broadcast(&cache->memory_freed);
+	}
+	pthread_cond_destroy(&job->progressed);
+	dwarfs_error_free(job->problem);
+	dw_free(job->requests);
+	dw_free(job);
+}
+
+/* Wake the waiters. The unit stays until all have got their bytes, so none of them has to
+ * decode it again; this thread does not wait for that. */
 static void end_job(struct cache *cache, struct slot *slot, struct decode_job *job)
 {
 	job->has_ended = true;
@@ -307,11 +337,10 @@ static void end_job(struct cache *cache, struct slot *slot, struct decode_job *j
 		job->transient->transient_readers = 1 + job->waiters;
 	slot->job = NULL;
 	retire(cache, job);
+	if (job->waiters == 0)
+		return;
+	job->is_pinned = dw_cache_pin(slot) != NULL;
 	pthread_cond_broadcast(&job->progressed);
-	while (job->waiters > 0)
-		pthread_cond_wait(&job->progressed, &cache->lock);
-	pthread_cond_destroy(&job->progressed);
-	dw_free(job->requests);
 }
 
 /* The requests at the start of a job, when nothing is decoded yet. */
@@ -344,54 +373,49 @@ static int decode_unit(struct cache *cache, const struct unit *unit, struct rang
 		       dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_DECODE);
-	struct decode_job job = {
-		.required_end = range.from + range.size,
-		.extents_only = ranges && range.size == 0,
-		.wake_at = UINT64_MAX,
-	};
-	auto_error dwarfs_error *problem = NULL;
-	struct resident *resident = dw_cache_pin(unit->slot);
+	struct decode_job *job = make_job(range, ranges);
+	struct resident *resident;
 	uint64_t size = UINT64_MAX;
+	int ret;
 
-	job.is_redecode = !resident && ((ranges && ranges->is_dense) ||
-					dw_cache_was_just_evicted(cache, unit->slot));
+	if (!job)
+		return dw_fail_nomem(err);
+	resident = dw_cache_pin(unit->slot);
+	job->is_redecode = !resident && ((ranges && ranges->is_dense) ||
+					 dw_cache_was_just_evicted(cache, unit->slot));
 	if (resident) {
-		job.first_ready = atomic_load(&resident->ready);
+		job->first_ready = atomic_load(&resident->ready);
 		dw_cache_unpin(unit->slot);
 	}
-	if (pthread_cond_init(&job.progressed, NULL) != 0)
-		return dw_fail_nomem(err);
-	unit->slot->job = &job;
-	job.code = set_first_requests(cache, unit, &job, range, ranges, &problem);
+	unit->slot->job = job;
+	job->code = set_first_requests(cache, unit, job, range, ranges, &job->problem);
 	resident = NULL;
 	dw_cache_wake_served(cache);
-	if (job.code == 0)
-		job.code = decode_admitted(cache, unit, &job, &resident, &problem);
+	if (job->code == 0)
+		job->code = decode_admitted(cache, unit, job, &resident, &job->problem);
 	else
-		admit(cache, &job);
+		admit(cache, job);
 	/* A block with parts is counted when its part is decoded. */
-	cache->misses += !job.has_parts && (range.size > 0 || ranges);
+	cache->misses += !job->has_parts && (range.size > 0 || ranges);
 	if (resident) {
 		size = resident->size;
-		keep_or_drop(cache, &job, resident);
-		if (!job.transient)
+		keep_or_drop(cache, job, resident);
+		if (!job->transient)
 			dw_cache_count_extent_read(cache, unit->slot, range);
 	}
-	/* Before end_job() gives up the lock. */
-	if (job.code == 0 && resident && !job.transient && range.size > 0 &&
+	/* Before the unit can be evicted. */
+	if (job->code == 0 && resident && !job->transient && range.size > 0 &&
 	    range.from + range.size <= size)
 		dw_cache_find(cache, unit->slot, range, cached_out);
-	job.problem = problem;
-	end_job(cache, unit->slot, &job);
-	if (job.transient)
-		take_transient(cache, job.transient, range, cached_out);
-	if (job.code < 0) {
-		if (err) {
-			dwarfs_error_free(*err);
-			*err = dw_steal(problem);
-		}
-		return job.code;
-	}
+	end_job(cache, unit->slot, job);
+	if (job->transient)
+		take_transient(cache, job->transient, range, cached_out);
+	ret = job->code;
+	if (ret < 0)
+		ret = dw_error_copy(err, ret, job->problem);
+	leave_job(cache, unit->slot, job);
+	if (ret < 0)
+		return ret;
 	return range.from + range.size > size ? fail_range(unit, size, err) : 0;
 }
 
@@ -421,21 +445,24 @@ static int wait_for_job(struct cache *cache, const struct unit *unit, struct ran
 {
 	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_WAIT);
 	struct decode_job *job = unit->slot->job;
+	const uint64_t end = range.size > 0 ? range.from + range.size : UINT64_MAX;
 	int ret = 0;
 
 	job->waiters++;
 	while (!job->has_ended &&
 	       (range.size == 0 || !dw_cache_is_ready(unit->slot, range))) {
-		if (range.size > 0 && job->wake_at > range.from + range.size)
-			job->wake_at = range.from + range.size;
+		if (job->wake_at > end)
+			job->wake_at = end;
 		pthread_cond_wait(&job->progressed, &cache->lock);
 	}
-	if (job->has_ended && job->code < 0)
+	job->waiters--;
+	if (!job->has_ended)
+		return 0;
+	if (job->code < 0)
 		ret = dw_error_copy(err, job->code, job->problem);
-	if (job->has_ended && job->transient)
+	if (job->transient)
 		take_transient(cache, job->transient, range, cached_out);
-	if (--job->waiters == 0)
-		pthread_cond_broadcast(&job->progressed);
+	leave_job(cache, unit->slot, job);
 	return ret;
 }
 

@@ -444,7 +444,7 @@ static void estimate(struct decode_job *job, struct resident *resident, uint64_t
 }
 
 /* Wake the waiters if one of them has its bytes; the others wait again, see wait_for_job(). */
-static void wake_served(struct decode_job *job, const struct resident *resident)
+static void notify_waiters(struct decode_job *job, const struct resident *resident)
 {
 	if (job->waiters == 0 || atomic_load(&resident->ready) < job->wake_at)
 		return;
@@ -479,7 +479,7 @@ int dw_cache_run_steps(struct cache *cache, const struct unit *unit,
 		estimate(job, *resident, target);
 		ret = decode_step(cache, unit, job, *resident, target, err);
 		estimate(job, *resident, target);
-		wake_served(job, *resident);
+		notify_waiters(job, *resident);
 	}
 	return ret;
 }

@@ -170,7 +170,7 @@ struct request {
 	bool must_keep; /* as an extent, even if the unit stays */
 };
 
-/* A unit that is being decoded; on the stack of the decoding thread. */
+/* A unit that is being decoded. Freed by the decoding thread, or by the last one that waited. */
 struct decode_job {
 	uint64_t needed_bytes;	   /* memory to decode to the target, as far as known */
 	uint64_t complete_bytes;   /* memory to decode the whole unit */
@@ -187,9 +187,10 @@ struct decode_job {
 	bool created_resident;		   /* the unit was ABSENT */
 	bool has_parts;			   /* the block turned out to have parts */
 	bool extents_only;		   /* started by dw_cache_keep_ranges() */
+	bool is_pinned;			   /* the unit, until no thread waits */
 	bool has_ended;
 	int code; /* 0 or DWARFS_ERR_* */
-	const dwarfs_error *problem;
+	dwarfs_error *problem;
 	struct resident *transient; /* unit that was not kept; waiters still read it */
 	struct request *requests;
 	size_t request_count, request_capacity;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/decode_job: threads that wait for the same unit get the error of its decode.
+ * read/cache/decode_job: threads that wait for the same unit get its bytes, or the error of its
+ * decode.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -155,9 +156,63 @@ static void all_who_wait_get_the_same_error(void **state)
 	}
 }
 
+struct pair_reader {
+	pthread_t thread;
+	const struct world *world;
+	int ret;
+};
+
+/* The thread that decodes the first block goes on while others still wait for it. */
+static void *read_both(void *data)
+{
+	struct pair_reader *reader = data;
+
+	for (uint32_t i = 0; i < 2 && reader->ret == 0; i++)
+		reader->ret =
+			try_read(reader->world, reader->world->image, i, 0, PARTED_BYTES);
+	return NULL;
+}
+
+/* With memory for one block. */
+static void who_waits_need_not_decode_again(void **state)
+{
+	static const struct block_spec specs[] = { { CODEC_ZSTD, 0 }, { CODEC_ZSTD, 0 } };
+
+	for (int round = 0; round < 20; round++) {
+		auto_world struct world world;
+		struct pair_reader readers[THREADS] = { { 0 } };
+		auto_test_image dwarfs_image *image = NULL;
+		dwarfs_context *context;
+
+		craft_expect_end(120);
+		make_world(&world, specs, 2, PARTED_BYTES);
+		context = context_with(most_alone(&world));
+		image = open_failing(&world, context);
+		world.is_damaged = true; /* reads wait, but do not fail */
+		world.fail_block = 0;
+		world.wait_for = THREADS - 1;
+		atomic_store(&world.failures, 1);
+		for (uint32_t i = 0; i < THREADS; i++) {
+			readers[i].world = &world;
+			assert_int_equal(pthread_create(&readers[i].thread, NULL,
+							read_both, &readers[i]),
+					 0);
+		}
+		for (uint32_t i = 0; i < THREADS; i++) {
+			pthread_join(readers[i].thread, NULL);
+			assert_int_equal(readers[i].ret, 0);
+		}
+		assert_int_equal(decoded(context), 2 * PARTED_BYTES);
+		expect_nothing_left(context);
+		dwarfs_context_free(context);
+		craft_expect_end(0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_waits_need_not_decode_again),
 		cmocka_unit_test(all_who_wait_get_the_same_error),
 	};
 
