@@ -77,7 +77,6 @@ COVERED_BY = {
     "lib/read/cache/context_cache.c": ("tests/read/cache/test_cache.c", "tests/base/test_context.c"),
     "lib/read/cache/keep_ranges.c": ("tests/read/cache/test_extents.c",),
     "lib/read/cache/decode_limit.c": ("tests/api/test_thrashing.c",),
-    "lib/read/cache/fork.c": ("tests/api/test_fork.c",),
     "lib/read/cache/turns.c": ("tests/api/test_thrashing.c", "tests/api/test_turns.c"),
     "lib/read/file.c": ("tests/api/test_file.c", "tests/read/test_file_threads.c"),
 }
