@@ -51,8 +51,9 @@ DWARFS_API const char *dwarfs_phase_name(enum dwarfs_phase phase);
 
 /** Numbers of a running operation, for dwarfs_progress_number(). */
 enum dwarfs_progress_value {
-	DWARFS_PROGRESS_DONE_BYTES,    /**< of file contents, processed so far */
-	DWARFS_PROGRESS_TOTAL_BYTES,   /**< of file contents, as far as known */
+	DWARFS_PROGRESS_DONE_BYTES, /**< of file contents, processed so far; also of blocks of
+					  images that are compressed again */
+	DWARFS_PROGRESS_TOTAL_BYTES,   /**< of both, as far as known */
 	DWARFS_PROGRESS_READ_BYTES,    /**< of file contents, read so far in the phase
 					  DWARFS_PHASE_WRITE, including those that wait to be
 					  compressed; 0 in other phases */

@@ -194,6 +194,7 @@ static void set_progress_totals(struct build *build)
 		progress->items_total++;
 		progress->bytes_total += fragment->size;
 	}
+	progress->bytes_total += dw_kept_blocks_most_input(&build->kept);
 }
 
 /* Write all streams. A file that differs from the contents it was believed to share gets

@@ -71,6 +71,7 @@ static int write_blocks(struct build *build, struct compressor **compressor,
 	if ((ret = dw_compressor_finish(*compressor, err)) < 0)
 		return ret;
 	dw_compressor_free(dw_steal(*compressor));
+	build->run.progress.bytes_done = build->run.progress.bytes_total;
 	return dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err);
 }
 
@@ -117,8 +118,10 @@ static int copy_all(struct build *build, struct source_image *image, dwarfs_erro
 	if ((ret = dw_kept_blocks_find_all(&build->run, image, &build->contents,
 					   &build->kept, err)) < 0 ||
 	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
-				  &build->budget, err)) < 0 ||
-	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
+				  &build->budget, err)) < 0)
+		return ret;
+	build->run.progress.bytes_total = dw_kept_blocks_most_input(&build->kept);
+	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
 		    0 ||
 	    (ret = copy_listed(build, image, err)) < 0 ||
 	    (ret = dw_build_history(build, err)) < 0)

@@ -272,6 +272,78 @@ static int export(const struct fixture *fixture, const dwarfs_task *task,
 	return ret;
 }
 
+static int rewrite_parts(const struct fixture *fixture, uint32_t parts,
+			 const dwarfs_task *task, dwarfs_error **err)
+{
+	dwarfs_builder *builder = new_empty_builder();
+	dwarfs_image *image = open_image(fixture, NULL);
+	dwarfs_sink *sink = NULL;
+	int ret;
+
+	assert_int_equal(dwarfs_sink_new(discard, NULL, NULL, &sink, NULL), 0);
+	dwarfs_builder_set_task(builder, task);
+	ret = dwarfs_rewrite(image, parts, builder, sink, err);
+	dwarfs_sink_free(sink);
+	dwarfs_image_free(image);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static int copy_sections(const struct fixture *fixture, const dwarfs_task *task,
+			 dwarfs_error **err)
+{
+	return rewrite_parts(fixture, 0, task, err);
+}
+
+static int compress_again(const struct fixture *fixture, const dwarfs_task *task,
+			  dwarfs_error **err)
+{
+	return rewrite_parts(fixture, DWARFS_REWRITE_BLOCKS | DWARFS_REWRITE_METADATA,
+			     task, err);
+}
+
+static int rebuild(const struct fixture *fixture, const dwarfs_task *task,
+		   dwarfs_error **err)
+{
+	return rewrite_parts(fixture, DWARFS_REWRITE_REBUILD, task, err);
+}
+
+static int rebuild_all(const struct fixture *fixture, const dwarfs_task *task,
+		       dwarfs_error **err)
+{
+	return rewrite_parts(fixture, DWARFS_REWRITE_REBUILD | DWARFS_REWRITE_BLOCKS,
+			     task, err);
+}
+
+static int change_block_size(const struct fixture *fixture, const dwarfs_task *task,
+			     dwarfs_error **err)
+{
+	return rewrite_parts(fixture,
+			     DWARFS_REWRITE_REBUILD | DWARFS_REWRITE_BLOCKS |
+				     DWARFS_REWRITE_BLOCK_SIZE,
+			     task, err);
+}
+
+/* The task is set when the image is added already. */
+static int append(const struct fixture *fixture, const dwarfs_task *task,
+		  dwarfs_error **err)
+{
+	dwarfs_builder *builder = new_empty_builder();
+	dwarfs_image *image = open_image(fixture, NULL);
+	int ret;
+
+	assert_int_equal(
+		dwarfs_builder_add_image(builder, image, "", 0, DWARFS_KEEP_BLOCKS, NULL),
+		0);
+	assert_int_equal(dwarfs_builder_add_tree(builder, fixture->tree, "new", 3, NULL),
+			 0);
+	dwarfs_builder_set_task(builder, task);
+	ret = write_to_function(builder, discard, NULL, err);
+	dwarfs_image_free(image);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
 static const struct operation {
 	const char *name;
 	operation_fn run;
@@ -286,6 +358,12 @@ static const struct operation {
 	{ "read parallel", read_parallel, false },
 	{ "extract", extract, false },
 	{ "compare", compare, false },
+	{ "rewrite: copy", copy_sections, false },
+	{ "rewrite: compress again", compress_again, false },
+	{ "rewrite: rebuild", rebuild, false },
+	{ "rewrite: rebuild and compress again", rebuild_all, false },
+	{ "rewrite: other block size", change_block_size, false },
+	{ "append", append, false },
 	{ "import", import, true },
 	{ "export", export, true },
 };
@@ -372,6 +450,27 @@ static void progress_is_reported_by_all_operations(void **state)
 		dwarfs_task_free(task);
 	}
 	assert_int_equal(failed, 0);
+}
+
+/* Those of all its blocks, whether they were read before or not. */
+static void the_bytes_are_those_of_the_blocks(void **state)
+{
+	static const operation_fn of_blocks[] = { compress_again, rebuild_all,
+						  change_block_size };
+	uint64_t first = 0;
+
+	for (size_t i = 0; i < sizeof(of_blocks) / sizeof(of_blocks[0]); i++) {
+		struct watch watch = { 0 };
+		dwarfs_task *task = new_task(note, &watch);
+		dwarfs_error *err = NULL;
+
+		assert_success(of_blocks[i](*state, task, &err), err);
+		assert_true(watch.done >= BIG_BYTES);
+		assert_int_equal(watch.done, watch.total);
+		assert_true(i == 0 || watch.done == first);
+		first = watch.done;
+		dwarfs_task_free(task);
+	}
 }
 
 static void the_bytes_are_those_of_the_files(void **state)
@@ -461,6 +560,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress_is_reported_by_all_operations),
 		cmocka_unit_test(the_bytes_are_those_of_the_files),
+		cmocka_unit_test(the_bytes_are_those_of_the_blocks),
 		cmocka_unit_test(a_task_can_be_cancelled_before_the_operation),
 		cmocka_unit_test(a_task_can_be_cancelled_during_the_operation),
 		cmocka_unit_test(one_task_serves_several_operations),

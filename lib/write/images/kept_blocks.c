@@ -223,6 +223,21 @@ int dw_kept_blocks_find_all(struct build_run *run, struct source_image *image,
 	return place_blocks(run, image, kept->places[0], contents, kept, &next, err);
 }
 
+uint64_t dw_kept_blocks_most_input(const struct kept_blocks *kept)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < kept->count; i++) {
+		const struct source_image *image = kept->list[i].image;
+
+		if (image->changes_block_size)
+			most += dw_kept_blocks_bytes(kept, i, 0);
+		else if (image->blocks[kept->list[i].block].action == BLOCK_COMPRESS)
+			most += UINT64_C(1) << image->block_bits;
+	}
+	return most;
+}
+
 /* -- writing --------------------------------------------------------------------------- */
 
 /* Blocks that are compressed again, one stream after the other. */
@@ -394,8 +409,19 @@ static int load_kept_block(struct block_writer *writer, const struct kept_blocks
 	return ret < 0 ? dw_explain(err, ret, "'%s'", image->name) : 0;
 }
 
-/* A damaged block cannot be compressed again. If the image is read in spite of that, it is
- * copied. */
+/* Whether a block that was read is compressed again. A damaged block cannot be: if the image is
+ * read in spite of that, it is copied. Nor can one without bytes, or whose codec is not known. */
+static bool is_packed_again(struct build_run *run, const struct source_image *image,
+			    uint32_t number, const struct stored_section *section)
+{
+	uint64_t bytes = section->is_damaged ? 0 : section->unpacked_bytes;
+
+	if (image->blocks[number].action != BLOCK_COMPRESS)
+		return false;
+	run->progress.bytes_total -= (UINT64_C(1) << image->block_bits) - bytes;
+	return bytes > 0;
+}
+
 static int write_kept_block(struct block_writer *writer, const struct kept_blocks *kept,
 			    size_t index, dwarfs_error **err)
 {
@@ -419,9 +445,7 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	if ((ret = load_kept_block(writer, kept, index, &section, err)) < 0)
 		return ret;
 	image->blocks[block->block].compression = section.header.compression;
-	/* Nor can one without bytes, or whose codec is not known. */
-	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged &&
-	    section.unpacked_bytes > 0) {
+	if (is_packed_again(writer->run, image, block->block, &section)) {
 		dw_source_block_count(writer->run, image, block->block,
 				      DWARFS_COUNT_BLOCKS_REWRITTEN,
 				      section.payload.size);

@@ -65,6 +65,10 @@ int dw_kept_blocks_find_all(struct build_run *run, struct source_image *image,
 			    struct contents *contents, struct kept_blocks *kept,
 			    dwarfs_error **err);
 
+/* For the total of the progress: the most bytes that are compressed again.
+ * dw_kept_blocks_write() subtracts what a block lacks of the block size. */
+uint64_t dw_kept_blocks_most_input(const struct kept_blocks *kept);
+
 /* Write those of the list from first on, up to before end. */
 int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
 			 const struct kept_blocks *kept, size_t first, size_t end,
