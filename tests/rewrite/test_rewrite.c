@@ -471,6 +471,33 @@ static void only_some_categories(void **state)
 	}
 }
 
+/* A list cannot leave them out. */
+static void blocks_without_a_category_are_compressed_again(void **state)
+{
+	static const char *const lists[] = { "", "!" };
+	auto_made struct made_image made = { 0 };
+
+	if (!dwarfs_has_codec("zstd"))
+		skip();
+	make(&made);
+	assert_true(dwarfs_image_block_category(made.image, 0) < 0);
+	for (size_t i = 0; i < 2; i++) {
+		auto_made_builder dwarfs_builder *builder = made_builder();
+		auto_made struct made_image to = { 0 };
+
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  "zstd:level=1", NULL),
+				 0);
+		assert_int_equal(
+			dwarfs_builder_set_recompress_categories(builder, lists[i], NULL),
+			0);
+		rewrite(&made, DWARFS_REWRITE_BLOCKS, builder, &to);
+		for (uint32_t j = 0; j < count(&made, DWARFS_SECTION_BLOCK) - 1; j++)
+			assert_true(made_section(&to, DWARFS_SECTION_BLOCK, j).size <
+				    made_section(&made, DWARFS_SECTION_BLOCK, j).size);
+	}
+}
+
 static void a_limit_of_unused_bytes(void **state)
 {
 	auto_made_builder dwarfs_builder *builder = made_builder();
@@ -496,6 +523,7 @@ int main(void)
 		cmocka_unit_test(unknown_sections_of_one_type_are_not_merged),
 		cmocka_unit_test(sections_keep_their_order),
 		cmocka_unit_test(only_some_categories),
+		cmocka_unit_test(blocks_without_a_category_are_compressed_again),
 		cmocka_unit_test(a_limit_of_unused_bytes),
 	};
 
