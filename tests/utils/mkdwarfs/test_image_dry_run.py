@@ -107,6 +107,13 @@ class DryRun(rewritten.Case):
                              (0, 0) if rewritten_blocks[0] else all_blocks, words)
             self.assertEqual(counts["dropped"], (0, 0), words)
 
+    def test_blocks_that_stay_uncompressed_are_copied(self):
+        old = self.make("plain", [self.path("tree")], "-S14", "-C", "null")
+        for codec, word in (("null", "copied"), ("zstd:level=1", "rewritten")):
+            counts, made = self.predict([old], "--recompress=block", "-C", codec)
+            self.assertEqual(counts[word], stored(blocks_of(old)))
+            self.same_files(old, made)
+
     def test_repack(self):
         counts, _ = self.predict([self.old, self.path("more")], "--repack")
         self.assertEqual(counts["rewritten"], stored(blocks_of(self.old)))

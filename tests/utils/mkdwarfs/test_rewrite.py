@@ -171,6 +171,44 @@ for _name, _words in (*COPIES.items(), *REBUILDS.items()):
     setattr(Given, "test_" + _name.replace(" ", "_"), _case)
 
 
+class Modes(rewritten.Case):
+    """What a mode means without its argument, or alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.image = tap.data("images", "v0.15.3", "default.dwarfs")
+
+    def rewrite(self, image, *words):
+        """As make(), but without a level."""
+        output = self.path("rewritten")
+        self.expect(run("MKDWARFS", "-i", image, "-o", output, "-f", *rewritten.QUIET, *words), 0)
+        return read(output)
+
+    def test_a_mode_alone(self):
+        for alone, complete in ((["--recompress"], ["--recompress=all"]),
+                                (["--rebuild-metadata"],
+                                 ["--rebuild-metadata", "--recompress=metadata"]),
+                                (["--change-block-size", "-S14"],
+                                 ["--change-block-size", "-S14", "--rebuild-metadata",
+                                  "--recompress=all"])):
+            self.assertEqual(self.rewrite(self.image, *alone, "-l2"),
+                             self.rewrite(self.image, *complete, "-l2"), alone)
+
+    def test_the_level_of_the_codecs(self):
+        """It is 7 unless another one is given, not that of the image."""
+        found = {level: self.rewrite(self.image, "--recompress", *level)
+                 for level in ((), ("-l7",), ("-l2",))}
+        self.assertEqual(found[()], found[("-l7",)])
+        self.assertNotEqual(found[()], found[("-l2",)])
+
+    def test_each_block_size(self):
+        for bits in range(10, 27):
+            new = self.make("new", [self.image], "--change-block-size", f"-S{bits}")
+            self.same_files(self.image, new)
+            self.assertEqual(self.info(new)["block_size"], 1 << bits)
+            self.intact(new)
+
+
 class Categories(rewritten.Case):
     def setUp(self):
         super().setUp()
@@ -398,6 +436,25 @@ class Rebuilt(rewritten.Case):
         new = self.make("new", [tap.data("images", "v0.15.3", "nanoseconds.dwarfs")],
                         "--rebuild-metadata", "--time-resolution=1h")
         self.assertEqual(self.info(new)["time_resolution_ns"], 3600 * 10**9)
+
+    def test_access_and_change_times(self):
+        """A rebuild keeps those that an image has, and makes none up without the option."""
+        tree = self.tree()
+        bare, full = self.make("bare", [tree]), self.make("full", [tree], "--keep-all-times")
+        for image, words, only in ((full, [], False), (full, ["--keep-all-times"], False),
+                                   (bare, [], True), (bare, ["--keep-all-times"], False)):
+            new = self.make("new", [image], "--rebuild-metadata", *words)
+            self.same_files(image, new)
+            self.assertEqual(self.info(new)["mtime_only"], only)
+
+    def test_the_time_of_its_making(self):
+        image, new = self.path("image"), self.path("new")
+        words = ["-f", "-l1", "--no-progress"]
+        self.expect(run("MKDWARFS", "-i", self.tree(), "-o", image, *words), 0)
+        for more, wanted in (([], self.info(image)["created_on"]), (["--no-create-timestamp"], None)):
+            self.expect(run("MKDWARFS", "-i", image, "-o", new, *words, "--rebuild-metadata",
+                            *more), 0)
+            self.assertEqual(self.info(new).get("created_on"), wanted)
 
     def test_layouts_of_metadata(self):
         for packing in ("all", "none", "plain"):
