@@ -33,7 +33,11 @@ class Faults(rewritten.Case):
         for name, inputs, words in (
                 ("append", ["x", "more"], ["-S12"]),
                 ("recompress", ["x"], ["--recompress", "-C", "zstd:level=1"]),
-                ("rebuild", ["x"], ["--rebuild-metadata", "--set-owner=5"])):
+                ("rebuild", ["x"], ["--rebuild-metadata", "--set-owner=5"]),
+                ("other blocks", ["x"], ["--change-block-size", "-S13"]),
+                ("repack", ["x"], ["--repack", "-S14"]),
+                ("remove", ["x"], ["-F", "- 1", "--max-unused=0", "-S12"]),
+                ("snapshot", ["more"], ["--base", self.path("out", "x"), "-S12"])):
             inputs = [self.path("out", "x") if path == "x" else self.path(path)
                       for path in inputs]
             self.fresh()
