@@ -500,6 +500,25 @@ with suite.case("an image inside a mounted image"):
             assert os.listdir(path) == os.listdir(same)
             assert read(path + "/format.sh") == read(same + "/format.sh")
 
+with suite.case("an image that is replaced by its successor stays mounted as it was"):
+    tree, more = place("replaced"), place("added")
+    for number in range(6):
+        write(f"{tree}/file{number}", random.Random(number).randbytes(1 << 20))
+    write(f"{more}/file1", b"another one")
+    image = pack(tree, "-l0")
+    with mount.mounted(image, "-o", "no_cache_files,cachesize=1m") as path:
+        assert read(path + "/file0") == read(tree + "/file0")
+        before = os.stat(image).st_ino
+        subprocess.run([tap.tool("MKDWARFS"), "-i", image, "-i", more, "-o", image, "-f",
+                        "--no-progress", "-F", "- file5"], check=True, capture_output=True)
+        assert os.stat(image).st_ino != before
+        assert len(os.listdir(path)) == 6, os.listdir(path)
+        for number in range(6):
+            assert read(f"{path}/file{number}") == read(f"{tree}/file{number}"), number
+        with mount.mounted(image) as new:
+            assert len(os.listdir(new)) == 5, os.listdir(new)
+            assert read(new + "/file1") == b"another one"
+
 with suite.case("a damaged block is an error of its files only"):
     tree = place("damaged")
     for number in range(6):
