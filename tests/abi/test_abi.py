@@ -219,6 +219,25 @@ def self_contained(compiler, language, *flags):
             assert done.returncode == 0, f"{header}: {done.stderr}"
 
 
+DEPRECATED = """#include <dwarfs/dwarfs.h>
+DWARFS_DEPRECATED_FOR(dwarfs_newer) int dwarfs_older(void);
+int try_it(void);
+int try_it(void)
+{
+	return %s;
+}
+"""
+
+
+def deprecated_is_said():
+    """A call of a function that was marked gives a warning with the name of the new one."""
+    for expression, wanted in ("dwarfs_older()", True), ("0", False):
+        done = subprocess.run([cc, "-std=c11", "-I", include, "-fsyntax-only", "-x", "c", "-"],
+                              input=DEPRECATED % expression, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert ("use dwarfs_newer" in done.stderr) == wanted, done.stderr
+
+
 def linkable():
     """A program that takes the address of every declared function links with the library."""
     names = sorted(declared())
@@ -336,6 +355,8 @@ def main():
         if not cxx or not shutil.which(cxx[0]):
             raise tap.Skip("no C++ compiler")
         types_are_kept_apart(cxx[0], "cc", "c++11", BAD + BAD_CXX)
+    with suite.case("a deprecated function is named with its replacement"):
+        deprecated_is_said()
     with suite.case("values of enums have their type"):
         enum_parameters()
     with suite.case("names say bytes, not size or room"):
