@@ -71,14 +71,15 @@ def test_pkg_config(suite, prefix, kind, scratch):
         check_programs(prefix, kind, *programs)
     with suite.case(f"pkg-config, {kind}: programs that check what they use"):
         embed.need("pkg-config")
-        words = flags(prefix, "libdwarfs-reader", kind)
+        environment = {**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)}
 
-        def build(name):
+        def build(name, package="libdwarfs-reader"):
             program = os.path.join(scratch, f"{name}-{kind}")
-            embed.run(CC, "-std=c11", embed.check_source(name), "-o", program, *words, "-lpthread")
+            embed.run(CC, "-std=c11", embed.check_source(name), "-o", program,
+                      *flags(prefix, package, kind), "-lpthread")
             return program
-        embed.run_checks(build, f"{programs[-1]}.dwarfs",
-                         env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
+        embed.run_checks(build, f"{programs[-1]}.dwarfs", env=environment)
+        embed.run(build("writer", "libdwarfs"), f"{programs[-1]}.dwarfs", env=environment)
 
 
 def test_loaded_libraries(suite, prefix):
@@ -118,9 +119,11 @@ def test_cmake(suite, prefix, scratch):
         for kind in KINDS:
             programs = [os.path.join(build, kind, f"{name}-{kind}") for name in ("reader", "pack")]
             check_programs(prefix, kind, *programs)
+            environment = {**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)}
             embed.run_checks(lambda name, kind=kind: os.path.join(build, kind, f"{name}-{kind}"),
-                             f"{programs[-1]}.dwarfs",
-                             env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
+                             f"{programs[-1]}.dwarfs", env=environment)
+            embed.run(os.path.join(build, kind, f"writer-{kind}"), f"{programs[-1]}.dwarfs",
+                      env=environment)
 
 
 def main():
