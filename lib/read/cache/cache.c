@@ -469,12 +469,7 @@ void dw_cache_forget(struct dwarfs_image *image)
 		forget_slot(cache, &image->slots[i]);
 		for (size_t j = 0; parts && j < parts->count; j++)
 			forget_slot(cache, &parts->slots[j]);
-		if (parts) {
-			dw_free(atomic_load(&parts->verified_block));
-			dw_free(parts->slots);
-			dw_free(parts->list);
-			dw_free(parts);
-		}
+		dw_cache_free_parts(parts);
 	}
 	pthread_cond_broadcast(&cache->memory_freed);
 	pthread_mutex_unlock(&cache->lock);

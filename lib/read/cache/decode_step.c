@@ -130,6 +130,16 @@ static int find_parts(uint32_t codec, struct span payload, uint64_t size,
 	return 0;
 }
 
+void dw_cache_free_parts(struct parts *parts)
+{
+	if (!parts)
+		return;
+	dw_free(atomic_load(&parts->verified_block));
+	dw_free(parts->slots);
+	dw_free(parts->list);
+	dw_free(parts);
+}
+
 static int new_pages(struct resident *resident, dwarfs_error **err)
 {
 	resident->page_bytes = resident->size ? (size_t)resident->size : 1;
@@ -290,8 +300,10 @@ static int open_unit(struct cache *cache, const struct unit *unit, struct decode
 	    (ret = start_decoding(unit, resident, &parts, err)) < 0)
 		explain_block(unit, ret, err);
 	pthread_mutex_lock(&cache->lock);
-	if (ret < 0)
+	if (ret < 0) {
+		dw_cache_free_parts(parts);
 		return ret;
+	}
 	if (parts) {
 		atomic_store(&unit->slot->parts, parts);
 		return HAS_PARTS;

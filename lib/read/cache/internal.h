@@ -373,6 +373,9 @@ int dw_cache_run_steps(struct cache *cache, const struct unit *unit,
 		       struct decode_job *job, struct resident **resident,
 		       dwarfs_error **err);
 
+/* Of a block of an image that is closed, or that could not be opened; accepts NULL. */
+void dw_cache_free_parts(struct parts *parts);
+
 /* Free the decoder and the stored bytes if the unit is completely decoded, and charge
  * what the unit takes now. */
 void dw_cache_release_decoder(struct cache *cache, struct resident *resident);

@@ -421,6 +421,73 @@ static void late_hashes_are_of_the_whole_block(void **state)
 	dwarfs_context_free(context);
 }
 
+/* -- single failing allocations ------------------------------------------------------- */
+
+struct failing_memory {
+	long blocks; /* that were not released */
+	int fails_at;
+};
+
+static void *allocate(size_t bytes, void *user)
+{
+	struct failing_memory *memory = user;
+	void *block =
+		memory->fails_at == 0 || --memory->fails_at > 0 ? malloc(bytes) : NULL;
+
+	memory->blocks += block != NULL;
+	return block;
+}
+
+static void release(void *block, size_t bytes, void *user)
+{
+	struct failing_memory *memory = user;
+
+	(void)bytes;
+	memory->blocks--;
+	free(block);
+}
+
+/* Read a byte of a part; whether all allocations succeeded. */
+static bool read_with(struct failing_memory *memory, const struct world *world,
+		      int fails_at)
+{
+	const dwarfs_allocator allocator = { .struct_bytes = sizeof(allocator),
+					     .user = memory,
+					     .allocate = allocate,
+					     .release = release };
+	dwarfs_context *context = NULL;
+	dwarfs_image *image;
+	uint8_t byte;
+	size_t got;
+	int ret;
+
+	assert_int_equal(dwarfs_context_new_with_allocator(&allocator, &context, NULL),
+			 0);
+	image = craft_open(&world->craft, context);
+	memory->fails_at = fails_at;
+	ret = dwarfs_read(image, dwarfs_inode_at(1), &byte, 1, PART, &got, NULL);
+	assert_true(ret == 0 || ret == DWARFS_ERR_NOMEM);
+	assert_int_equal(ret == 0, memory->fails_at > 0);
+	memory->fails_at = 0;
+	expect_read(world, image, 0, 0, PARTED_BYTES);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+	assert_int_equal(memory->blocks, 0);
+	return ret == 0;
+}
+
+static void a_failing_allocation_leaves_nothing(void **state)
+{
+	auto_world struct world world;
+	struct failing_memory memory = { 0 };
+	int fails_at = 1;
+
+	make_world(&world, parted, 1, PARTED_BYTES);
+	while (!read_with(&memory, &world, fails_at))
+		fails_at++;
+	assert_in_range(fails_at, 6, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +502,7 @@ int main(void)
 		cmocka_unit_test(streams_in_a_row_are_decoded_as_a_whole),
 		cmocka_unit_test(a_chunk_after_the_last_part_is_refused),
 		cmocka_unit_test(late_hashes_are_of_the_whole_block),
+		cmocka_unit_test(a_failing_allocation_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
