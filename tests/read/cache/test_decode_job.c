@@ -209,9 +209,96 @@ static void who_waits_need_not_decode_again(void **state)
 	}
 }
 
+/* -- while a job runs ---------------------------------------------------------------------- */
+
+struct early_reader {
+	pthread_t thread;
+	struct cache *cache;
+	const struct unit *unit;
+	uint64_t size;
+	int ret;
+};
+
+static void *wait_for_beginning(void *data)
+{
+	struct early_reader *reader = data;
+	struct cached unused = { 0 };
+
+	pthread_mutex_lock(&reader->cache->lock);
+	reader->ret = dw_cache_wait(reader->cache, reader->unit,
+				    (struct range){ 0, reader->size }, &unused, NULL);
+	pthread_mutex_unlock(&reader->cache->lock);
+	return NULL;
+}
+
+static void start_early_readers(struct early_reader *readers, size_t count,
+				struct cache *cache, const struct unit *unit)
+{
+	for (size_t i = 0; i < count; i++) {
+		readers[i].cache = cache;
+		readers[i].unit = unit;
+		assert_int_equal(pthread_create(&readers[i].thread, NULL,
+						wait_for_beginning, &readers[i]),
+				 0);
+	}
+	pthread_mutex_lock(&cache->lock);
+	while (unit->slot->job->waiters < count) {
+		pthread_mutex_unlock(&cache->lock);
+		sched_yield();
+		pthread_mutex_lock(&cache->lock);
+	}
+	pthread_mutex_unlock(&cache->lock);
+}
+
+static void decode_until(struct cache *cache, const struct unit *unit, uint64_t end,
+			 struct resident **resident)
+{
+	struct decode_job *job = unit->slot->job;
+
+	pthread_mutex_lock(&cache->lock);
+	job->required_end = end;
+	assert_int_equal(dw_cache_run_steps(cache, unit, job, resident, NULL), DONE);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+/* Each goes on as soon as its bytes are decoded: the job does not end before. */
+static void who_waits_need_not_wait_for_the_end(void **state)
+{
+	static const struct block_spec spec = { CODEC_LZMA, 0 };
+	struct early_reader readers[] = { { .size = 1 }, { .size = PARTED_BYTES } };
+	struct decode_job job = { .wake_at = UINT64_MAX };
+	struct resident *resident = NULL;
+	auto_world struct world world;
+	dwarfs_context *context = context_with(64 << 20);
+	auto_test_image dwarfs_image *image = NULL;
+	struct unit unit;
+
+	craft_expect_end(120);
+	make_world(&world, &spec, 1, PARTED_BYTES);
+	image = craft_open(&world.craft, context);
+	unit = dw_cache_unit_at(image, 0, 0);
+	assert_int_equal(pthread_cond_init(&job.progressed, NULL), 0);
+	unit.slot->job = &job;
+	start_early_readers(readers, 2, image->cache, &unit);
+	for (size_t i = 0; i < 2; i++) {
+		decode_until(image->cache, &unit, readers[i].size, &resident);
+		pthread_join(readers[i].thread, NULL);
+		assert_int_equal(readers[i].ret, 0);
+	}
+	dw_cache_release_decoder(image->cache, resident);
+	dw_cache_unpin(unit.slot);
+	unit.slot->job = NULL;
+	pthread_cond_destroy(&job.progressed);
+	dw_free(job.requests);
+	expect_nothing_left(context);
+	dwarfs_context_free(context);
+	craft_expect_end(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_waits_need_not_wait_for_the_end),
 		cmocka_unit_test(who_waits_need_not_decode_again),
 		cmocka_unit_test(all_who_wait_get_the_same_error),
 	};
