@@ -21,7 +21,7 @@
 
 #define NOWHERE UINT32_MAX
 
-/* Of a long shingle, as many as are known, as in anchor_index.c. */
+/* Of a long shingle; anchor_index.c keeps them in the same way, but more of them. */
 #define LONG_PLACES 4
 
 struct long_places {
