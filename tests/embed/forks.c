@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork() while a thread reads: a child reads with the image of its parent or is refused, and
- * reads with an image of its own.
+ * fork() while threads read, or wait for each other: a child reads with the image of its parent
+ * or is refused, and reads with an image of its own.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FORKS	    20
+#define READERS	    2
 #define WAIT_SECS   20
 #define CACHE_BYTES (64u << 10) /* less than the file, so that each read decompresses */
 
@@ -67,11 +68,12 @@ static void run_child(const dwarfs_image *image, const char *path)
 int main(int argc, char **argv)
 {
 	dwarfs_image *image;
-	pthread_t thread;
+	pthread_t readers[READERS];
 
 	CHECK(argc == 2);
 	image = open_image(argv[1]);
-	CHECK(pthread_create(&thread, NULL, read_often, image) == 0);
+	for (int i = 0; i < READERS; i++)
+		CHECK(pthread_create(&readers[i], NULL, read_often, image) == 0);
 	while (atomic_load(&reads) == 0)
 		sched_yield();
 	for (int i = 0; i < FORKS; i++) {
@@ -84,7 +86,8 @@ int main(int argc, char **argv)
 		CHECK(waitpid(child, &status, 0) == child && status == 0);
 	}
 	atomic_store(&is_over, 1);
-	pthread_join(thread, NULL);
+	for (int i = 0; i < READERS; i++)
+		CHECK(pthread_join(readers[i], NULL) == 0);
 	dwarfs_image_free(image);
 	return 0;
 }
