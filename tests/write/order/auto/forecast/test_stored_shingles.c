@@ -64,51 +64,67 @@ static void places_may_be_far_away(void **state)
 	assert_true(result.fresh == (double)(UINT64_C(200) << 30) + FILE_BYTES);
 }
 
+struct stored_case {
+	struct sketched_files files;
+	struct stored_shingles stored;
+	struct forecast result;
+	const struct shingle *shingle;
+};
+
+static void set_up(struct stored_case *place)
+{
+	*place = (struct stored_case){ .shingle = &place->files.shingles[0] };
+	sketch_files(&place->files, (const uint32_t[]){ 0, 1, 2, 3, 4, 5, 6, 7 });
+	assert_int_equal(dw_stored_shingles_init(&place->stored, &place->files.input,
+						 &place->files.sketch, 4096,
+						 &place->result, NULL),
+			 0);
+}
+
+static void store(struct stored_case *place, double bytes)
+{
+	dw_stored_add(&place->stored, place->shingle, (struct stretch){ .bytes = bytes },
+		      false);
+}
+
+static bool is_at(const struct stored_case *place, double at)
+{
+	return dw_stored_is_at(&place->stored, place->shingle, at);
+}
+
 /* Places are kept in units of 32 bytes, so distances are only about right. */
 static void places_are_rounded(void **state)
 {
-	struct sketched_files files;
-	struct stored_shingles stored = { 0 };
-	struct forecast result = { 0 };
-	const struct shingle *shingle = &files.shingles[0];
+	struct stored_case place;
 
 	(void)state;
-	sketch_files(&files, (const uint32_t[]){ 0, 1, 2, 3, 4, 5, 6, 7 });
-	assert_int_equal(dw_stored_shingles_init(&stored, &files.input, &files.sketch,
-						 4096, &result, NULL),
-			 0);
-	assert_false(dw_stored_is_at(&stored, shingle, 1000));
-	dw_stored_add_fresh(&stored, 1000);
-	dw_stored_add(&stored, shingle, (struct stretch){ .bytes = 50 }, false);
-	assert_true(stored.place == 1050);
-	assert_true(result.fresh == 1050);
-	assert_true(dw_stored_is_at(&stored, shingle, 1000));
-	assert_true(dw_stored_is_at(&stored, shingle, 1000 - 2 * 32));
-	assert_true(dw_stored_is_at(&stored, shingle, 992 + 2 * 32));
-	assert_false(dw_stored_is_at(&stored, shingle, 1000 - 4 * 32));
-	assert_false(dw_stored_is_at(&stored, shingle, 1000 + 3 * 32));
-	dw_stored_shingles_free(&stored);
+	set_up(&place);
+	assert_false(is_at(&place, 1000));
+	dw_stored_add_fresh(&place.stored, 1000);
+	store(&place, 50);
+	assert_true(place.stored.place == 1050);
+	assert_true(place.result.fresh == 1050);
+	assert_true(is_at(&place, 1000));
+	assert_true(is_at(&place, 1000 - 2 * 32));
+	assert_true(is_at(&place, 992 + 2 * 32));
+	assert_false(is_at(&place, 1000 - 4 * 32));
+	assert_false(is_at(&place, 1000 + 3 * 32));
+	dw_stored_shingles_free(&place.stored);
 }
 
 /* The newest places first; the oldest is not replaced. */
 static void the_oldest_place_stays(void **state)
 {
 	static const uint32_t places[LONG_PLACES] = { 5, 4, 3, 0 };
-	struct sketched_files files;
-	struct stored_shingles stored = { 0 };
-	struct forecast result = { 0 };
-	const struct shingle *shingle = &files.shingles[0];
+	struct stored_case place;
 
 	(void)state;
-	sketch_files(&files, (const uint32_t[]){ 0, 1, 2, 3, 4, 5, 6, 7 });
-	assert_int_equal(dw_stored_shingles_init(&stored, &files.input, &files.sketch,
-						 4096, &result, NULL),
-			 0);
+	set_up(&place);
 	for (size_t i = 0; i < 6; i++)
-		dw_stored_add(&stored, shingle, (struct stretch){ .bytes = 32 }, false);
-	assert_memory_equal(dw_stored_places(&stored, shingle)->list, places,
+		store(&place, 32);
+	assert_memory_equal(dw_stored_places(&place.stored, place.shingle)->list, places,
 			    sizeof(places));
-	dw_stored_shingles_free(&stored);
+	dw_stored_shingles_free(&place.stored);
 }
 
 int main(void)
