@@ -409,17 +409,20 @@ static int load_kept_block(struct block_writer *writer, const struct kept_blocks
 	return ret < 0 ? dw_explain(err, ret, "'%s'", image->name) : 0;
 }
 
-/* Whether a block that was read is compressed again. A damaged block cannot be: if the image is
- * read in spite of that, it is copied. Nor can one without bytes, or whose codec is not known. */
-static bool is_packed_again(struct build_run *run, const struct source_image *image,
-			    uint32_t number, const struct stored_section *section)
+/* A damaged block cannot be compressed again: if the image is read in spite of that, it is copied.
+ * Nor can one without bytes, or whose codec is not known. */
+static bool can_be_packed(const struct stored_section *section)
 {
-	uint64_t bytes = section->is_damaged ? 0 : section->unpacked_bytes;
+	return !section->is_damaged && section->unpacked_bytes > 0;
+}
 
-	if (image->blocks[number].action != BLOCK_COMPRESS)
-		return false;
+/* Of a block that was read: correct the total, which has a block size for it. */
+static void correct_total(struct build_run *run, const struct source_image *image,
+			  const struct stored_section *section)
+{
+	uint64_t bytes = can_be_packed(section) ? section->unpacked_bytes : 0;
+
 	run->progress.bytes_total -= (UINT64_C(1) << image->block_bits) - bytes;
-	return bytes > 0;
 }
 
 static int write_kept_block(struct block_writer *writer, const struct kept_blocks *kept,
@@ -445,7 +448,10 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	if ((ret = load_kept_block(writer, kept, index, &section, err)) < 0)
 		return ret;
 	image->blocks[block->block].compression = section.header.compression;
-	if (is_packed_again(writer->run, image, block->block, &section)) {
+	if (image->blocks[block->block].action == BLOCK_COMPRESS)
+		correct_total(writer->run, image, &section);
+	if (image->blocks[block->block].action == BLOCK_COMPRESS &&
+	    can_be_packed(&section)) {
 		dw_source_block_count(writer->run, image, block->block,
 				      DWARFS_COUNT_BLOCKS_REWRITTEN,
 				      section.payload.size);
