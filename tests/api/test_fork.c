@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "items.h"
+#include "../support/wiped_pages.h"
 
 #define FILES	   32u
 #define FILE_BYTES 100000u
@@ -211,27 +211,6 @@ static void a_child_of_one_thread_reads_on(void **state)
 	dwarfs_context_free(context);
 }
 
-/* The emulator qemu-user 7.2 accepts MADV_WIPEONFORK without doing it. */
-static bool pages_can_be_wiped_by_fork(void)
-{
-	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pid_t child;
-	int status;
-
-	if (page == MAP_FAILED || madvise(page, bytes, MADV_WIPEONFORK) != 0)
-		return true; /* the test says why */
-	*page = 1;
-	child = fork();
-	if (child == 0)
-		_exit(*page);
-	if (child < 0 || waitpid(child, &status, 0) != child)
-		return true;
-	munmap(page, bytes);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 static void children_do_not_wait_for_threads_they_lack(void **state)
 {
 	dwarfs_context *context;
@@ -392,11 +371,7 @@ int main(void)
 	};
 	int failed;
 
-	if (!pages_can_be_wiped_by_fork()) {
-		puts("# children of several threads: left out, the emulator ignores "
-		     "MADV_WIPEONFORK");
-		cmocka_set_skip_filter("children_*");
-	}
+	leave_out_without_wiped_pages("children_*");
 	prepare_forks();
 	make_image();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);

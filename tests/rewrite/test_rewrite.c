@@ -422,6 +422,20 @@ static int in_mine(const dwarfs_input *input, const char **category_out,
 	return 0;
 }
 
+/* Compress blocks of the categories in a list again. */
+static void rewrite_categories(const struct made_image *made, const char *list,
+			       struct made_image *to)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+
+	assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+						  "zstd:level=1", NULL),
+			 0);
+	assert_int_equal(dwarfs_builder_set_recompress_categories(builder, list, NULL),
+			 0);
+	rewrite(made, DWARFS_REWRITE_BLOCKS, builder, to);
+}
+
 /* Only blocks of the categories that were named, and those without one. */
 static void only_some_categories(void **state)
 {
@@ -444,16 +458,9 @@ static void only_some_categories(void **state)
 	made_finish(base, &made);
 	blocks = count(&made, DWARFS_SECTION_BLOCK);
 	for (size_t i = 0; i < 3; i++) {
-		auto_made_builder dwarfs_builder *builder = made_builder();
 		auto_made struct made_image to = { 0 };
 
-		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
-							  "zstd:level=1", NULL),
-				 0);
-		assert_int_equal(dwarfs_builder_set_recompress_categories(
-					 builder, cases[i].list, NULL),
-				 0);
-		rewrite(&made, DWARFS_REWRITE_BLOCKS, builder, &to);
+		rewrite_categories(&made, cases[i].list, &to);
 		assert_int_equal(count(&to, DWARFS_SECTION_BLOCK), blocks);
 		for (uint32_t j = 0; j < blocks; j++) {
 			struct span old = made_section(&made, DWARFS_SECTION_BLOCK, j);
@@ -482,16 +489,9 @@ static void blocks_without_a_category_are_compressed_again(void **state)
 	make(&made);
 	assert_true(dwarfs_image_block_category(made.image, 0) < 0);
 	for (size_t i = 0; i < 2; i++) {
-		auto_made_builder dwarfs_builder *builder = made_builder();
 		auto_made struct made_image to = { 0 };
 
-		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
-							  "zstd:level=1", NULL),
-				 0);
-		assert_int_equal(
-			dwarfs_builder_set_recompress_categories(builder, lists[i], NULL),
-			0);
-		rewrite(&made, DWARFS_REWRITE_BLOCKS, builder, &to);
+		rewrite_categories(&made, lists[i], &to);
 		for (uint32_t j = 0; j < count(&made, DWARFS_SECTION_BLOCK) - 1; j++)
 			assert_true(made_section(&to, DWARFS_SECTION_BLOCK, j).size <
 				    made_section(&made, DWARFS_SECTION_BLOCK, j).size);
