@@ -75,6 +75,10 @@ class Fresh:
             "erofsfuse": ["erofsfuse", image, "DIR"],
         }[kind]
 
+    def command(self, directory: str) -> list[str]:
+        """What mounts it there."""
+        return [directory if word == "DIR" else word for word in self.words]
+
     def __enter__(self) -> str:
         self.dir = tempfile.mkdtemp(prefix="bench-")
         drop_caches()
@@ -82,7 +86,7 @@ class Fresh:
         call("find", self.dir, "-ls")
         if self.ready:
             self.ready()
-        call(*[self.dir if word == "DIR" else word for word in self.words])
+        call(*self.command(self.dir))
         return self.dir
 
     def __exit__(self, *_: object) -> None:

@@ -54,7 +54,7 @@ def archive(directory):
 
 def start(mount):
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        words = [directory if word == "DIR" else word for word in mount.words]
+        words = mount.command(directory)
         return statistics.median(mount_start.start(words, directory) for _ in range(STARTS)) / 1000
 
 

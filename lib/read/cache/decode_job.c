@@ -313,7 +313,7 @@ static struct decode_job *make_job(struct range range, const struct range_list *
 	return job;
 }
 
-/* After the end of a job, by each thread that has to do with it: the last one frees it. */
+/* Called after the end of a job, by its thread and by each that waited: the last one frees it. */
 static void leave_job(struct cache *cache, struct slot *slot, struct decode_job *job)
 {
 	if (job->waiters > 0)

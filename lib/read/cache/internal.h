@@ -256,8 +256,8 @@ struct turns {
 	size_t reader_count;
 };
 
-/* Threads count what they read in different cache lines, which they would else take from each
- * other in each read. */
+/* Each thread counts in one of several cache lines: with one for all, each read would have to
+ * fetch it from the processor of another thread. */
 struct read_counts {
 	_Atomic uint64_t hits, read_bytes;
 	char gap[DW_APART_BYTES];

@@ -434,6 +434,7 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 		cleanup(dw_stored_section_free))) struct stored_section section = { 0 };
 	uint64_t bytes;
 	uint32_t number;
+	bool is_packed;
 	int ret;
 
 	if ((ret = dw_source_stored_bytes(image, block->block, &bytes, err)) < 0)
@@ -448,10 +449,10 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	if ((ret = load_kept_block(writer, kept, index, &section, err)) < 0)
 		return ret;
 	image->blocks[block->block].compression = section.header.compression;
-	if (image->blocks[block->block].action == BLOCK_COMPRESS)
+	is_packed = image->blocks[block->block].action == BLOCK_COMPRESS;
+	if (is_packed)
 		correct_total(writer->run, image, &section);
-	if (image->blocks[block->block].action == BLOCK_COMPRESS &&
-	    can_be_packed(&section)) {
+	if (is_packed && can_be_packed(&section)) {
 		dw_source_block_count(writer->run, image, block->block,
 				      DWARFS_COUNT_BLOCKS_REWRITTEN,
 				      section.payload.size);
