@@ -60,7 +60,7 @@ class Counts:
         self.passed += passed
         self.failed += failed
         self.skipped += skipped
-        say(f"{'failed' if failed else 'passed'}: {what}" + (f"\n{text}" if failed else ""))
+        self.say_result(what, returncode, text, failed)
 
     def add(self, what, returncode, text):
         """The cases of a test by unittest."""
@@ -79,7 +79,14 @@ class Counts:
         self.passed += max(0, int(ran.group(1)) - failed - skipped) if ran else 0
         self.failed += failed
         self.skipped += skipped
-        say(f"{'failed' if failed else 'passed'}: {what}" + (f"\n{text}" if failed else ""))
+        self.say_result(what, returncode, text, failed)
+
+    @staticmethod
+    def say_result(what, returncode, text, failed):
+        if failed:
+            say(f"failed: {what}: exit code {returncode}\n{text}")
+        else:
+            say(f"passed: {what}")
 
 
 def say(text):

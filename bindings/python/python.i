@@ -13,6 +13,25 @@
  * - A callback runs in the interpreter whose call it is. Those that also come from threads of
  *   the library, which are of no call, are for the main interpreter only: a log, and a reader.
  */
+%init %{
+	/*
+	 * An object that SWIG owns takes a reference to the capsule in Swig_Capsule_global when
+	 * it is made, and drops one when it is freed. SWIG puts a new capsule there for each
+	 * interpreter that imports the module, so an object made before would drop a reference
+	 * of a capsule that it has not taken, which is then freed too early. So all use the
+	 * capsule of the first interpreter, and one reference more keeps it. It can be NULL:
+	 * another extension made by the same SWIG may have made it.
+	 */
+	static PyObject *first_capsule;
+	static bool has_first_capsule;
+
+	if (!has_first_capsule) {
+		first_capsule = Py_XNewRef(Swig_Capsule_global);
+		has_first_capsule = true;
+	}
+	Swig_Capsule_global = first_capsule;
+%}
+
 %header %{
 /*
  * The factory of an interpreter is kept in its own dict: interpreters of one process share

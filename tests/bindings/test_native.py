@@ -602,6 +602,24 @@ class Interrupts(Case):
         self.assertFalse((self.dir / "out.dwarfs").exists())
 
 
+LONGER_LIFE = """
+import sys
+import _xxsubinterpreters as interpreters
+import dwarfs
+
+images = [dwarfs.open(sys.argv[1]) for _ in range(100)]
+for again in range(3):
+    number = interpreters.create()
+    interpreters.run_string(number, "import sys; sys.path[:0] = %r; import dwarfs" % sys.path)
+    if again == 1:
+        images.clear()
+    interpreters.destroy(number)
+    images += [dwarfs.open(sys.argv[1]) for _ in range(100)]
+del images
+print((dwarfs.open(sys.argv[1]) / "file").read_text())
+"""
+
+
 INTERPRETER = """
 import dwarfs
 try:
@@ -709,6 +727,20 @@ class Interpreters(Case):
         self.assertEqual(pathlib.Path(note).read_text(), "NotFoundError")
         with self.assertRaises(dwarfs.NotFoundError):
             dwarfs.open(missing)
+
+
+    def test_handles_live_longer_than_another_interpreter(self):
+        """A handle drops the references it has taken, also if SWIG has made others since."""
+        try:
+            import _xxsubinterpreters
+        except ImportError:
+            self.skipTest("this Python has no _xxsubinterpreters")
+        image = self.pack({"file": b"text"})
+        env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), PYTHONMALLOC="debug")
+        ran = subprocess.run([sys.executable, "-X", "faulthandler", "-c", LONGER_LIFE, image],
+                             env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             encoding="utf-8", check=False)
+        self.assertEqual((ran.returncode, ran.stdout), (0, "text\n"))
 
 
 class Docstrings(unittest.TestCase):
