@@ -34,9 +34,8 @@
 /* Handles are opaque. The one that a function returns is freed with its owner. */
 %nodefaultctor;
 #ifndef DWARFS_HANDLE
-%define DWARFS_HANDLE(name)
+%define DWARFS_SMALL_HANDLE(name)
 struct name {};
-DWARFS_BLOCKING(name::~name)
 %extend name {
 	~name()
 	{
@@ -44,6 +43,15 @@ DWARFS_BLOCKING(name::~name)
 	}
 };
 %ignore name##_free;
+%enddef
+/* It may be the last one that refers to an image or a context, which takes longer to free. */
+%define DWARFS_HANDLE(name)
+DWARFS_BLOCKING(name::~name)
+DWARFS_SMALL_HANDLE(name)
+%enddef
+#else
+%define DWARFS_SMALL_HANDLE(name)
+DWARFS_HANDLE(name)
 %enddef
 #endif
 
@@ -55,7 +63,7 @@ DWARFS_HANDLE(dwarfs_digest)
 DWARFS_HANDLE(dwarfs_image_options)
 DWARFS_HANDLE(dwarfs_image)
 DWARFS_HANDLE(dwarfs_history)
-DWARFS_HANDLE(dwarfs_stat)
+DWARFS_SMALL_HANDLE(dwarfs_stat)
 DWARFS_HANDLE(dwarfs_walk)
 DWARFS_HANDLE(dwarfs_file)
 DWARFS_HANDLE(dwarfs_builder)

@@ -680,6 +680,7 @@ DWARFS_OUTPUT(uint64_t, stored_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, packed_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(size_t, bytes_out, PyLong_FromSize_t)
 DWARFS_OUTPUT(uint32_t, count_out, PyLong_FromUnsignedLong)
+DWARFS_OUTPUT(uint32_t, mode_out, PyLong_FromUnsignedLong)
 DWARFS_OUTPUT(uint64_t, count_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(dwarfs_entry, entry_out, DWARFS_FROM_NUMBERED)
 DWARFS_OUTPUT(dwarfs_entry, first_out, DWARFS_FROM_NUMBERED)
@@ -1066,6 +1067,21 @@ int dwarfs_walk_files_into(dwarfs_walk *walk, const dwarfs_image *image, size_t 
 	}
 	dwarfs_stat_free(stat);
 	return ret < 0 ? ret : more;
+}
+
+/* The mode of an inode: one call instead of those that make and free a dwarfs_stat. */
+int dwarfs_inode_mode(const dwarfs_image *image, dwarfs_inode inode, uint32_t *mode_out,
+		      dwarfs_error **err)
+{
+	dwarfs_stat *stat = NULL;
+	int ret = dwarfs_stat_new(&stat, err);
+
+	if (ret == 0)
+		ret = dwarfs_inode_stat(image, inode, stat, err);
+	if (ret == 0)
+		*mode_out = dwarfs_stat_mode(stat);
+	dwarfs_stat_free(stat);
+	return ret;
 }
 
 /* Up to some bytes of a file, read into the object that is returned. */

@@ -251,9 +251,7 @@ class Path:
         return places[-1]
 
     def _is_link(self, inode: int) -> bool:
-        stat = _dwarfs.dwarfs_stat_new()
-        _dwarfs.dwarfs_inode_stat(self._image._use(), inode, stat)
-        return stat_.S_ISLNK(_dwarfs.dwarfs_stat_mode(stat))
+        return stat_.S_ISLNK(_dwarfs.dwarfs_inode_mode(self._image._use(), inode))
 
     def _inode(self, follow_symlinks: bool = True) -> int:
         image = self._image._use()
