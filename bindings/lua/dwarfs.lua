@@ -346,15 +346,19 @@ function Image:exists(path)
 	error(failure, 0)
 end
 
--- Call a function for an entry. Its error has the path instead of the number of an inode.
+local DAMAGED = {[native.DWARFS_ERR_CORRUPT] = true, [native.DWARFS_ERR_CHECKSUM] = true}
+
+-- Call a function for an entry. Its error has the path instead of the number of an inode. If the
+-- image is damaged, the path of the error is that of the image.
 local function call_for(path, call, ...)
 	local results = table.pack(pcall(call, ...))
 	if results[1] then return table.unpack(results, 2, results.n) end
 	local failure = results[2]
-	if getmetatable(failure) == dwarfs.Error and not failure.path then
+	if getmetatable(failure) == dwarfs.Error
+		and (not failure.path or DAMAGED[failure.code] and failure.path ~= path) then
 		local message, count = failure.message:gsub("^inode %d+ is ", "is ")
 		failure.message = ("'%s'%s %s"):format(path, count == 0 and ":" or "", message)
-		failure.path = path
+		failure.path = failure.path or path
 	end
 	error(failure, 0)
 end
@@ -397,7 +401,7 @@ end
 -- All bytes of a file.
 function Image:read(path)
 	local file <close> = self:open(path)
-	return file:read("a")
+	return call_for(path, file.read, file, "a")
 end
 
 function Image:readlink(path)

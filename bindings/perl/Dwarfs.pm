@@ -161,13 +161,17 @@ sub DESTROY {
 package Dwarfs::Error;
 use overload '""' => sub { $_[0]{message} }, bool => sub { 1 }, fallback => 1;
 
+my %damaged = map { $_ => 1 } $Dwarfs::Native::DWARFS_ERR_CORRUPT,
+    $Dwarfs::Native::DWARFS_ERR_CHECKSUM;
+
 # Die for a wrong argument.
 sub refuse {
     my ($class, $message) = @_;
     die bless { code => -2, message => $message, errno => 0 }, $class;
 }
 
-# Call a function for a path; its error has the path instead of the number of an inode.
+# Call a function for a path; its error has the path instead of the number of an inode. If the image
+# is damaged, the path of the error is that of the image.
 sub for_path {
     my ($class, $path, $function) = @_;
     my ($error, @results);
@@ -177,10 +181,10 @@ sub for_path {
         $error = $@;
     }
     if (ref $error && Scalar::Util::blessed($error) && $error->isa($class)
-        && !defined $error->{path}) {
+        && (!defined $error->{path} || $damaged{ $error->{code} } && $error->{path} ne $path)) {
         my $message = $error->{message};
         $error->{message} = "'$path'" . ($message =~ s/^inode \d+ is /is / ? " " : ": ") . $message;
-        $error->{path} = $path;
+        $error->{path} = $path if !defined $error->{path};
     }
     die $error;
 }
@@ -504,7 +508,7 @@ sub open {
 sub read {
     my ($self, $path) = @_;
     my $file = $self->open($path);
-    return $file->pread($file->size, 0);
+    return Dwarfs::Error->for_path($path, sub { $file->pread($file->size, 0) });
 }
 
 sub readlink {

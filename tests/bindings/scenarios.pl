@@ -296,6 +296,9 @@ case "damaged image", sub {
     close $out;
     my $failure = fails(sub { Dwarfs->open("$folder/d.dwarfs")->read("sub/b.bin") });
     same($failure->code, -6);
+    same($failure->offset, 0);
+    same($failure->path, "$folder/d.dwarfs");
+    same($failure->message =~ m(^'sub/b\.bin': .) ? 1 : 0, 1);
     my $file = Dwarfs->open("$folder/d.dwarfs")->open("sub/b.bin");
     $failure = fails(sub { my $line = <$file> });
     same($failure->code, -6);
@@ -303,7 +306,6 @@ case "damaged image", sub {
     $file->clearerr;
     same(fails(sub { read($file, my $data, 5) })->code, -6);
     close($file);
-    same($failure->offset, 0);
     same(fails(sub { Dwarfs->open("$folder/d.dwarfs")->check })->code, -6);
     truncate("$folder/d.dwarfs", length($bytes) - 1) or die;
     $failure = fails(sub { Dwarfs->open("$folder/d.dwarfs") });
