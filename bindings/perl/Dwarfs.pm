@@ -78,7 +78,8 @@ images are copied as they are stored.
 C<include> is called with a path, its mode and its size, and says whether to include it;
 C<progress> with a hash; C<level> is 0 to 9; C<block_bits>, C<order> and C<compression> are as for
 mkdwarfs; C<xattrs> says whether to keep extended attributes; C<overwrite> replaces C<$output>;
-C<cancel> is a reference to a scalar that is checked with each entry and report. What a callback
+C<cancel> is a reference to a scalar that is checked with each entry and report; another thread can
+set it if it is shared (L<threads::shared>). What a callback
 dies with ends the run, and is passed on, as is what a signal handler dies with during the run:
 C<alarm> sets a limit of time. A callback cannot leave a loop around the run by C<last>, C<next> or
 C<goto>; that is an error, as in C<sort>. Neither a callback nor a signal handler may call

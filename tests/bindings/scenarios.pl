@@ -84,6 +84,22 @@ case "cancel", sub {
             include => sub { $cancel = 1 });
     });
     same($failure->code, -15);
+    if ($Config{useithreads}) {
+        require threads;
+        require threads::shared;
+        threads::shared::share(\(my $shared = 0));
+        my $calls = 0;
+        my $include = sub {
+            threads->create(sub { $shared = 1 })->join if !$calls++;
+            return 1;
+        };
+        $failure = fails(sub {
+            Dwarfs::pack($tree, "$folder/k.dwarfs", cancel => \$shared, include => $include);
+        });
+        same($failure->code, -15);
+        same($calls, 1);
+    }
+    same(-e "$folder/k.dwarfs" ? 1 : 0, 0);
 };
 case "signal", sub {
     my $handles = Dwarfs::handles();

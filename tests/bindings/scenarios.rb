@@ -111,6 +111,20 @@ test("cancel") do
   cancel = false
   failure = fails { Dwarfs.pack(TREE, "#{FOLDER}/k.dwarfs", cancel: -> { cancel }) { cancel = true } }
   same failure.code, -15
+  # By another thread, while the run waits for it.
+  cancel, begun, cancelled = false, Queue.new, Queue.new
+  other = Thread.new do
+    begun.pop
+    cancel = true
+    cancelled << true
+  end
+  failure = fails do
+    Dwarfs.pack(TREE, "#{FOLDER}/k.dwarfs", cancel: -> { cancel }) do
+      begun << true
+      cancelled.pop
+    end
+  end
+  same [failure.code, other.join.alive?], [-15, false]
   same File.exist?("#{FOLDER}/k.dwarfs"), false
 end
 
@@ -594,4 +608,16 @@ test("handles") do
   Array.new(100) { Dwarfs.open_bytes(File.binread(IMAGE)) }
   GC.start
   same Dwarfs.handles < before + 100, true
+  # In a process that keeps no objects, none are left.
+  program = <<~PROGRAM
+    require "dwarfs"
+    Dwarfs.open(ARGV[0]) { |image| image.open("a.txt", &:read) && image.each.first(3) }
+    print Dwarfs.handles, " "
+    Thread.new { 20.times { [Dwarfs.open(ARGV[0]).open("a.txt"), Dwarfs.open(ARGV[0]).each.next] } }.join
+    print Dwarfs.handles > 0, " "
+    100.times { GC.start if Dwarfs.handles > 0 }
+    print Dwarfs.handles
+  PROGRAM
+  paths = $LOAD_PATH.flat_map { |path| ["-I", path] }
+  same IO.popen([RbConfig.ruby, "-W0", *paths, "-e", program, IMAGE], &:read), "0 true 0"
 end
