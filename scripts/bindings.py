@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TESTS = os.path.join(ROOT, "tests", "bindings")
 ENVIRONMENTS = (
     # name, packages, tests; the longest first
-    ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow", "duckdb"],
+    ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow", "duckdb", "s3fs"],
      ["test_fsspec.py", "test_typing.py", "test_dask.py", "test_python.py", "test_native.py",
       "test_distributed.py", "test_processes.py"]),
     ("ray", ["ray[data]", "fsspec", "pandas"], ["test_ray.py"]),

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Images as file systems of fsspec, of the version that is installed."""
+import collections
 import errno
+import http.server
+import importlib.metadata
 import io
 import multiprocessing
 import os
@@ -8,8 +11,10 @@ import pathlib
 import pickle
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import unittest.mock
 
@@ -35,6 +40,62 @@ def read_all(fs):
 
 def read_on(file):
     return file.read()
+
+
+class Counted:
+    """A module whose functions are counted when they are called."""
+
+    def __init__(self, module):
+        self.module, self.calls = module, collections.Counter()
+
+    def __getattr__(self, name):
+        found = getattr(self.module, name)
+        if not name.startswith("dwarfs_"):
+            return found
+
+        def call(*arguments):
+            self.calls[name] += 1
+            return found(*arguments)
+        return call
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """What a client of S3 needs to read objects: their sizes, and ranges of them."""
+
+    protocol_version = "HTTP/1.1"
+    objects = {}
+    ranges = []  # that were asked for
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.respond(False)
+
+    def do_GET(self):
+        self.respond(True)
+
+    def respond(self, with_data):
+        data = self.objects.get(self.path.partition("?")[0])
+        if data is None:
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        first, last = 0, len(data) - 1
+        wanted = self.headers.get("Range")
+        if with_data and wanted:
+            first, last = (int(number) for number in wanted.removeprefix("bytes=").split("-"))
+            last = min(last, len(data) - 1)
+        self.send_response(206 if with_data and wanted else 200)
+        self.send_header("Content-Length", str(last - first + 1))
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Sun, 13 Sep 2020 12:26:40 GMT")
+        self.end_headers()
+        if with_data:
+            self.ranges.append((first, last))
+            self.wfile.write(data[first:last + 1])
 
 
 class Case(unittest.TestCase):
@@ -164,6 +225,118 @@ class More(Case):
         self.addCleanup(memory.rm, "/image.dwarfs")
         with fsspec.open("dwarfs://deeply/nested/path::memory://image.dwarfs") as file:
             self.assertEqual(file.read(), b"stuff")
+
+    def make_large(self, name):
+        """An image of 100 files that cannot be compressed, in blocks of 64 KiB; returns the contents
+        of the files."""
+        contents = {f"{number:02}": os.urandom(60_000) for number in range(100)}
+        builder = dwarfs.Builder(level=1, block_bits=16, compression="null")
+        for path, content in contents.items():
+            builder.add(path, content)
+        builder.write(self.dir / name)
+        return contents
+
+    def test_what_is_read_of_an_image_that_is_not_local(self):
+        """The metadata, and the blocks of a file; not the whole image, and no more when a file is
+        opened."""
+        contents = self.make_large("large.dwarfs")
+        data = (self.dir / "large.dwarfs").read_bytes()
+        memory = fsspec.filesystem("memory")
+        memory.pipe("/large.dwarfs", data)
+        self.addCleanup(memory.rm, "/large.dwarfs")
+        sizes = []
+        cat_file = type(memory).cat_file
+
+        def counted(fs, path, start=None, end=None, **more):
+            found = cat_file(fs, path, start=start, end=end, **more)
+            sizes.append(len(found))
+            return found
+        with unittest.mock.patch.object(type(memory), "cat_file", counted):
+            fs = fsspec.filesystem("dwarfs", fo="memory://large.dwarfs", lazy=True)
+            before = sum(sizes)
+            self.assertLess(before, len(data) / 20)
+            file = fs.open("50")
+            self.assertEqual(sum(sizes), before)
+            with file:
+                self.assertEqual(file.read(10), contents["50"][:10])
+            self.assertGreater(sum(sizes), before)
+            self.assertLess(sum(sizes) - before, 3 << 16)
+
+    def test_no_more_is_read_than_a_buffer(self):
+        builder = dwarfs.Builder(level=1)
+        builder.add("large", bytes(range(256)) * 40_000)
+        builder.write(self.dir / "large.dwarfs")
+        fs = fsspec.filesystem("dwarfs", fo=str(self.dir / "large.dwarfs"))
+        sizes = []
+        readinto = dwarfs.File.readinto
+
+        def counted(file, buffer):
+            sizes.append(readinto(file, buffer))
+            return sizes[-1]
+        with unittest.mock.patch.object(dwarfs.File, "readinto", counted):
+            with fs.open("large") as file:
+                self.assertEqual(sizes, [])
+                self.assertEqual(file.read(10), bytes(range(10)))
+        self.assertEqual(len(sizes), 1)
+        self.assertLessEqual(sizes[0], 1 << 16)
+
+    def test_a_listing_costs_what_the_directory_has(self):
+        calls = []
+        for more in 0, 500:
+            builder = dwarfs.Builder(level=1)
+            for name in "ab", "cde":
+                for number in range(3):
+                    builder.add(f"{name}/{number}", b"")
+            for number in range(more):
+                builder.add(f"cde/sub/{number}", b"")
+                builder.add(f"many/{number}", b"")
+            builder.write(self.dir / f"{more}.dwarfs")
+            fs = fsspec.filesystem("dwarfs", fo=str(self.dir / f"{more}.dwarfs"))
+            counted = Counted(dwarfs.fsspec._dwarfs)
+            with unittest.mock.patch("dwarfs.fsspec._dwarfs", counted), \
+                    unittest.mock.patch("dwarfs._path._dwarfs", counted):
+                self.assertEqual(fs.ls("ab", detail=False), ["ab/0", "ab/1", "ab/2"])
+            calls.append(counted.calls)
+        self.assertEqual(calls[0]["dwarfs_inode_stat"], 3)
+        self.assertEqual(calls[0], calls[1])
+
+    def test_an_image_in_an_object_store(self):
+        try:
+            import s3fs  # noqa: F401
+        except ImportError:
+            self.skipTest("s3fs is not installed")
+        contents = self.make_large("large.dwarfs")
+        data = (self.dir / "large.dwarfs").read_bytes()
+        self.addCleanup(Bucket.ranges.clear)
+        Bucket.objects["/bucket/dir/a.dwarfs"] = data
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        options = {"key": "key", "secret": "secret", "skip_instance_cache": True,
+                   "endpoint_url": f"http://127.0.0.1:{server.server_port}"}
+        with fsspec.open("dwarfs://50::s3://bucket/dir/a.dwarfs", s3=options) as file:
+            self.assertEqual(file.read(), contents["50"])
+        files = fsspec.open_files("dwarfs://1*::s3://bucket/dir/a.dwarfs", s3=options)
+        found = {}
+        for each in files:
+            with each as file:
+                found[each.path] = file.read()
+        self.assertEqual(found, {name: content for name, content in contents.items()
+                                 if name.startswith("1")})
+        self.assertLess(max(last - first for first, last in Bucket.ranges), len(data) / 2)
+        with self.assertRaises(FileNotFoundError):
+            fsspec.filesystem("dwarfs", fo="s3://bucket/none", target_options=options)
+
+    def test_an_installed_package_registers_itself(self):
+        try:
+            importlib.metadata.version("dwarfs")
+        except importlib.metadata.PackageNotFoundError:
+            self.skipTest("the package is not installed")
+        program = "import fsspec, sys; print(fsspec.filesystem('dwarfs', fo=sys.argv[1]).cat('b'))"
+        ran = subprocess.run([sys.executable, "-c", program, self.path], check=True,
+                             stdout=subprocess.PIPE, encoding="utf-8")
+        self.assertEqual(ran.stdout, "b'hello'\n")
 
     def test_an_open_file_as_image(self):
         with open(self.path, "rb") as file:
