@@ -48,6 +48,10 @@ class Dask(unittest.TestCase):
             with self.subTest(scheduler):
                 self.assertEqual(sorted(bag.compute(scheduler=scheduler)), sorted(self.lines))
 
+    def test_a_bag_of_the_whole_tree(self):
+        bag = dask.bag.read_text(f"dwarfs://**::file://{self.image}")
+        self.assertEqual(sorted(bag.compute(scheduler="threads")), sorted(self.lines))
+
     def test_data_frames(self):
         frame = dask.dataframe.read_csv(f"dwarfs://**/*.csv::file://{self.image}")
         self.assertEqual(int(frame["row"].sum().compute(scheduler="threads")), self.sum)
