@@ -509,6 +509,17 @@ end
 test("threads") do
   found = Array.new(4) { Thread.new { Array.new(20) { image.read("sub/b.bin").bytesize }.uniq } }
   same found.map(&:value), [[256_000]] * 4
+  # The image goes to a pipe that another thread reads: without that the call does not end. No
+  # callback lets other threads run.
+  File.mkfifo("#{FOLDER}/fifo")
+  reader = Thread.new { File.binread("#{FOLDER}/fifo") }
+  Thread.pass until reader.stop?
+  builder = Dwarfs_native.dwarfs_builder_new(nil)
+  Dwarfs_native.dwarfs_builder_set_codec(builder, Dwarfs_native::DWARFS_CODEC_BLOCKS, "null")
+  Dwarfs_native.dwarfs_builder_add_directory(builder, TREE)
+  Dwarfs_native.dwarfs_builder_write_path(builder, "#{FOLDER}/fifo", true)
+  Dwarfs_native.dwarfs_builder_free(builder)
+  same Dwarfs.open_bytes(reader.value) { |piped| piped.read("sub/b.bin") }, image.read("sub/b.bin")
   # The addresses of callbacks stay.
   Dwarfs.pack(TREE, "#{FOLDER}/moved.dwarfs", progress: ->(_) { GC.compact }) { GC.compact }
   Dwarfs.compare(image, "#{FOLDER}/c.dwarfs", progress: ->(_) { GC.compact })

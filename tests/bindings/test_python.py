@@ -2,6 +2,7 @@
 """The Python package, used as by a program."""
 import ctypes
 import datetime
+import faulthandler
 import gc
 import io
 import logging
@@ -28,6 +29,7 @@ except ImportError as error:
 
 BIG = bytes(range(256)) * 4000 + b"tail"
 TEXT = "first line\nzweite Zeile: ß\n"
+HANGS_AFTER = 120  # seconds
 
 
 def make_tree(root):
@@ -991,6 +993,38 @@ class Files(Case):
             thread.join()
         self.assertEqual(failures, [])
 
+    def test_a_read_that_waits_for_another_thread(self):
+        """One thread reads a block from a Python file, another one waits for the block in the library:
+        the first one goes on only if that happens without the interpreter's lock."""
+        class Waiting(io.BytesIO):
+            begun, go = threading.Event(), None
+
+            def readinto(self, room):
+                if self.go:
+                    self.begun.set()
+                    self.go.wait()
+                return super().readinto(room)
+        source = Waiting(self.data)
+        image = dwarfs.open(source, context=dwarfs.Context(workers=0))
+        results = []
+
+        def read():
+            results.append((image / "big").read_bytes() == BIG)
+        threads = [threading.Thread(target=read) for _ in range(2)]
+        source.go = threading.Event()
+        faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
+        try:
+            threads[0].start()
+            source.begun.wait()
+            threads[1].start()
+            time.sleep(0.1)  # the second one is in the library, or will be: both are right
+            source.go.set()
+            for thread in threads:
+                thread.join()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        self.assertEqual(results, [True, True])
+
     def test_threads_over_a_python_reader(self):
         image = dwarfs.open(io.BytesIO(self.data), context=dwarfs.Context(cache_bytes=0))
         results = [None] * 4
@@ -1121,22 +1155,27 @@ class Packing(Case):
         self.assertFalse(self.output().exists())
 
     def test_other_threads_run_meanwhile(self):
-        ticks, ended = [], threading.Event()
+        """The image goes to a pipe that another thread reads: without that the call does not end. In
+        the reports of progress, which are left out, other threads run in any case."""
+        found, (reading, writing) = [], os.pipe()
+        builder = dwarfs.Builder(compression="null", context=dwarfs.Context(workers=0))
+        dwarfs._dwarfs.dwarfs_task_set_progress(builder._task.handle, None)
+        builder.add_tree(self.tree)
 
-        def tick():
-            while not ended.is_set():
-                ticks.append(time.monotonic())
-                time.sleep(0.001)
-        thread = threading.Thread(target=tick)
-        thread.start()
-        begun = time.monotonic()
-        dwarfs.pack(self.tree, self.output(), compression="lzma:level=9", block_bits=22,
-                    context=dwarfs.Context(workers=0))
-        done = time.monotonic()
-        ended.set()
-        thread.join()
-        during = [t for t in ticks if begun < t < done]
-        self.assertGreater(len(during), (done - begun) / 0.05)
+        def read_all():
+            with open(reading, "rb") as file:
+                found.append(file.read())
+        thread = threading.Thread(target=read_all)
+        faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
+        try:
+            thread.start()
+            builder.write(writing)
+        finally:
+            os.close(writing)
+            thread.join()
+            faulthandler.cancel_dump_traceback_later()
+        self.assertGreater(len(found[0]), 1 << 17)  # more than fits into the pipe
+        self.assertEqual((dwarfs.open(found[0]) / "big").read_bytes(), BIG)
 
     def test_the_log(self):
         messages = []
