@@ -3,8 +3,8 @@
 
     test_installed.py BUILD_DIRECTORY PREFIX LANGUAGE=INTERPRETER...
 
-Installs the build below a temporary folder, and lets Perl, Ruby, Lua and Java read an image with
-what is there. With the prefix of an interpreter of the system, /usr or /usr/local, the folders must be
+Installs the build below a temporary folder, and lets Python, Perl, Ruby, Lua and Java read an image
+with what is there. With the prefix of an interpreter of the system, /usr or /usr/local, the folders must be
 among those in which it searches by itself; for Java, only with /usr.
 """
 import os
@@ -50,6 +50,16 @@ class Perl:
         return {"PERL5LIB": ":".join(folders)}
 
 
+class Python(Perl):
+    searched = ["-c", "import sys; print(*sys.path, sep='\\n')"]
+    read = ["-c", 'import dwarfs, sys; print((dwarfs.open(sys.argv[1]) / "a").read_text(), end="")']
+    files = {"_dwarfs.*so": "dwarfs"}
+
+    @staticmethod
+    def variables(folders):
+        return {"PYTHONPATH": folders[0]}
+
+
 class Ruby(Perl):
     searched = ["-e", "puts $LOAD_PATH"]
     read = ["-e", 'require "dwarfs"; print Dwarfs.open(ARGV[0]).read("a")']
@@ -89,7 +99,7 @@ class Java(Perl):
         return {}
 
 
-LANGUAGES = {"perl": Perl, "ruby": Ruby, "lua": Lua, "java": Java}
+LANGUAGES = {"python": Python, "perl": Perl, "ruby": Ruby, "lua": Lua, "java": Java}
 
 
 def installed(root, name, language, below):
