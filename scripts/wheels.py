@@ -25,6 +25,21 @@ builder.write(output)
 assert (dwarfs.open(output.getvalue()) / "a").read_bytes() == b"text" * 1000
 assert importlib.metadata.version("dwarfs") == dwarfs.__version__
 """
+SOUNDS = """
+import io, struct, dwarfs
+samples = b"".join(struct.pack("<h", i * i % 2000) for i in range(40000))
+sound = (b"RIFF" + struct.pack("<I", 36 + len(samples)) + b"WAVEfmt "
+         + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
+         + b"data" + struct.pack("<I", len(samples)) + samples)
+builder = dwarfs.Builder(level=1, categorize="pcmaudio",
+                         compression={None: "null", "pcmaudio/waveform": "flac:level=5"})
+builder.add("a.wav", sound)
+output = io.BytesIO()
+builder.write(output)
+image = dwarfs.open(output.getvalue())
+assert "FLAC" in [section.compression for section in image.sections]
+assert (image / "a.wav").read_bytes() == sound
+"""
 CODECS = ("zstd:level=3", "lz4", "lz4hc:level=9", "lzma:level=1", "brotli:quality=5", "null")
 
 
@@ -82,9 +97,8 @@ def main():
     user = environment(os.path.join(output, "user"))
     run(os.path.join(user, "pip"), "install", "--quiet", "--no-index", wheel)
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    for codec in CODECS:
-        run(os.path.join(user, "python"), "-c", PROGRAM.format(codec=codec), env=clean,
-            cwd=output)
+    for program in [*(PROGRAM.format(codec=codec) for codec in CODECS), SOUNDS]:
+        run(os.path.join(user, "python"), "-c", program, env=clean, cwd=output)
     print(f"{sdist}\n{wheel}")
 
 
