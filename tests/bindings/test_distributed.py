@@ -305,6 +305,28 @@ class Packing(Case):
             self.pack(executor)
         self.assert_is_tree()
 
+    def test_a_worker_that_is_killed_while_shares_are_packed(self):
+        class Killing:
+            """Its worker ends instead of packing the second share."""
+
+            def __init__(self, pool):
+                self.pool, self.shares = pool, 0
+
+            def submit(self, function, *arguments):
+                self.shares += arguments[0] is distributed._pack_share
+                if self.shares == 2:
+                    self.shares += 1
+                    return self.pool.submit(os._exit, 1)
+                return self.pool.submit(function, *arguments)
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            executor = Killing(pool)
+            self.pack(executor)
+            self.assertEqual(executor.shares > 2, True)
+            with self.assertRaises(concurrent.futures.BrokenExecutor):
+                pool.submit(os.getpid)
+        self.assert_is_tree()
+
     def test_a_worker_that_is_always_lost(self):
         with self.assertRaises(concurrent.futures.BrokenExecutor):
             self.pack(Inline(lose=1000), retries=2)
