@@ -2,167 +2,11 @@
 /*
  * api/thrashing: readers with a cache of few blocks, a budget that changes, and the limit
  * of what may be decoded.
- *
- * Files are stored in an order that differs from the order of the tree, so that
- * neighbours in a directory are in different blocks. Decoded bytes are counted.
  */
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "items.h"
-
-#define GROUPS	   12u
-#define EACH	   256u /* files of a group, in 4 blocks */
-#define FILE_BYTES 4096u
-#define READERS	   10u
-#define BLOCK	   (UINT64_C(1) << 18)
-#define BUDGET	   (4 * BLOCK)
-
-struct world {
-	struct bytes image_bytes;
-	dwarfs_context *context;
-	dwarfs_image *image;
-};
-
-struct reader {
-	pthread_t thread;
-	const struct world *world;
-	uint32_t first, count; /* files, in the order of the tree */
-	atomic_uint *next;     /* the next one of all threads; NULL: each has its own */
-	uint32_t pauses_at;    /* file before which it waits for may_go_on */
-	sem_t *may_go_on;
-	bool naps; /* before some files */
-	int wrong;
-};
-
-/* Bytes that do not repeat in other files. */
-static void fill(uint8_t *data, uint32_t file)
-{
-	uint32_t seed = file * 2654435761u + 1;
-
-	for (uint32_t i = 0; i < FILE_BYTES; i++) {
-		seed = seed * 1664525u + 1013904223u;
-		data[i] = (uint8_t)(seed >> 30) + 'a';
-	}
-}
-
-/* Neighbours in the tree are in any blocks of their group. */
-static uint32_t position_of(uint32_t file)
-{
-	uint32_t at = file % EACH;
-
-	at = (at * 37 + at * at * 28) % EACH; /* a permutation, as EACH is a power of 2 */
-	return file / EACH * EACH + at;
-}
-
-/* The order "revpath" compares the names of files before those of their directories. */
-static void name_file(char *name, size_t room, uint32_t file)
-{
-	snprintf(name, room, "%06u/%06u", file, position_of(file));
-}
-
-static void make_image(struct bytes *image)
-{
-	dwarfs_builder *builder = new_plain_builder();
-	dwarfs_error *err = NULL;
-	uint8_t data[FILE_BYTES];
-
-	assert_success(dwarfs_builder_set_order(builder, "revpath", &err), err);
-	assert_success(dwarfs_builder_set_block_bits(builder, 18, &err), err);
-	assert_success(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
-						"zstd:level=1", &err),
-		       err);
-	for (uint32_t i = 0; i < GROUPS * EACH; i++) {
-		char name[32];
-
-		fill(data, i);
-		name_file(name, sizeof(name), i);
-		add_bytes(builder, name, data, sizeof(data));
-	}
-	*image = run(builder);
-	dwarfs_builder_free(builder);
-}
-
-static void open_world(struct world *world, uint64_t budget)
-{
-	dwarfs_error *err = NULL;
-	dwarfs_io *io = NULL;
-
-	assert_success(dwarfs_context_new(&world->context, &err), err);
-	assert_success(dwarfs_context_set_cache_bytes(world->context, budget, &err), err);
-	assert_success(dwarfs_io_from_memory(world->image_bytes.data,
-					     world->image_bytes.size, NULL, NULL, &io,
-					     &err),
-		       err);
-	assert_success(
-		dwarfs_image_open_io(world->context, io, NULL, &world->image, &err), err);
-	dwarfs_io_free(io);
-}
-
-static void close_world(struct world *world)
-{
-	dwarfs_image_free(world->image);
-	dwarfs_context_free(world->context);
-}
-
-static uint64_t count_of(const struct world *world, int what)
-{
-	return dwarfs_context_cache_count(world->context, what);
-}
-
-/* 0 if the bytes are right; no assertions, which belong to the main thread. */
-static int try_file(const struct world *world, uint32_t file)
-{
-	uint8_t data[FILE_BYTES + 1], expected[FILE_BYTES];
-	dwarfs_entry entry;
-	dwarfs_inode inode;
-	char name[32];
-	size_t bytes;
-
-	fill(expected, file);
-	name_file(name, sizeof(name), file);
-	return dwarfs_find(world->image, name, &entry, NULL) < 0 ||
-	       dwarfs_entry_inode(world->image, entry, &inode, NULL) < 0 ||
-	       dwarfs_read(world->image, inode, data, sizeof(data), 0, &bytes, NULL) <
-		       0 ||
-	       bytes != FILE_BYTES || memcmp(data, expected, FILE_BYTES) != 0;
-}
-
-static void *read_files(void *argument)
-{
-	struct reader *reader = argument;
-
-	for (uint32_t i = 0; i < reader->count; i++) {
-		if (reader->next &&
-		    (i = atomic_fetch_add(reader->next, 1)) >= reader->count)
-			break;
-		if (reader->may_go_on && i == reader->pauses_at)
-			sem_wait(reader->may_go_on);
-		if (reader->naps && i % 256 == 0)
-			nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
-		reader->wrong |=
-			try_file(reader->world, (reader->first + i) % (GROUPS * EACH));
-	}
-	return NULL;
-}
-
-static void read_by_all(struct reader *readers)
-{
-	for (uint32_t i = 0; i < READERS; i++)
-		assert_int_equal(
-			pthread_create(&readers[i].thread, NULL, read_files, &readers[i]),
-			0);
-	for (uint32_t i = 0; i < READERS; i++) {
-		assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
-		assert_int_equal(readers[i].wrong, 0);
-	}
-}
-
-#define ALL_BYTES (UINT64_C(1) * GROUPS * EACH * FILE_BYTES)
+#include "small_cache.h"
 
 /* Let the readers read with a small budget. On an idle machine `times` as much is decoded, or less.
  * Twice that is accepted, as threads that get no processor for long are not waited for. */
@@ -237,11 +81,12 @@ static void waits_for_a_thread_that_pauses_are_short(void **state)
 
 	open_world(&world, BUDGET);
 	assert_int_equal(sem_init(&are_done, 0, 0), 0);
-	late.pauses_at = 200;
+	late.stops_at = 200;
 	late.may_go_on = &are_done;
 	for (uint32_t i = 0; i < READERS; i++)
 		readers[i] = (struct reader){ .world = &world, .count = GROUPS * EACH };
-	readers[0].naps = true;
+	readers[0].pause_every = 256;
+	readers[0].pause_ns = 30000000;
 	readers[1].count = 300;
 	assert_int_equal(pthread_create(&late.thread, NULL, read_files, &late), 0);
 	read_by_all(readers);
@@ -251,6 +96,35 @@ static void waits_for_a_thread_that_pauses_are_short(void **state)
 	assert_true(count_of(&world, DWARFS_CACHE_TURN_WAITS) > 0);
 	sem_destroy(&are_done);
 	close_world(&world);
+}
+
+/* One thread pauses before each file, or while it has borrowed one, for less or more than the
+ * others wait for it, until they are done. */
+static void a_slow_thread_blocks_no_other_and_keeps_the_bound(void **state)
+{
+	static const long pauses_ns[] = { 200000, 2000000, 40000000 };
+
+	for (unsigned k = 0; k < 6; k++) {
+		struct reader readers[READERS];
+		atomic_uint others = READERS - 1;
+
+		for (uint32_t i = 0; i < READERS; i++)
+			readers[i] =
+				(struct reader){ .first = i * GROUPS * EACH / READERS,
+						 .count = GROUPS * EACH,
+						 .left = &others };
+		readers[0].left = NULL;
+		readers[0].others = &others;
+		readers[0].count = UINT32_MAX;
+		readers[0].pause_every = 1;
+		readers[0].pause_ns = pauses_ns[k % 3];
+		readers[0].borrows = k >= 3;
+		read_thrashing(*state, readers, 3);
+		print_message("# the slow thread read %u files\n", readers[0].files_read);
+		for (uint32_t i = 1; i < READERS; i++)
+			assert_int_equal(readers[i].files_read, GROUPS * EACH);
+		assert_true(readers[0].files_read > 0);
+	}
 }
 
 /* A child has none of the threads that took turns in its parent. */
@@ -282,15 +156,14 @@ static void a_child_does_not_wait_for_threads_of_its_parent(void **state)
 static void one_thread_keeps_what_it_reads_next(void **state)
 {
 	struct world world = { .image_bytes = *(struct bytes *)*state };
-	uint64_t wanted = UINT64_C(1) * GROUPS * EACH * FILE_BYTES;
 
 	open_world(&world, BUDGET);
 	for (uint32_t i = 0; i < GROUPS * EACH; i++)
 		assert_int_equal(try_file(&world, i), 0);
 	print_message("# decoded %.2f times\n",
-		      (double)count_of(&world, DWARFS_CACHE_DECODED_BYTES) / wanted);
+		      (double)count_of(&world, DWARFS_CACHE_DECODED_BYTES) / ALL_BYTES);
 	/* Without look-ahead: 22 times. */
-	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) <= 4 * wanted);
+	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) <= 4 * ALL_BYTES);
 	assert_true(count_of(&world, DWARFS_CACHE_TURN_WAITS) == 0);
 	close_world(&world);
 }
@@ -362,14 +235,10 @@ static uint32_t scattered(uint32_t i)
 static int read_file(const struct world *world, uint32_t file, dwarfs_error **err)
 {
 	uint8_t data[FILE_BYTES];
-	dwarfs_entry entry;
 	dwarfs_inode inode;
-	char name[32];
 	size_t bytes;
 
-	name_file(name, sizeof(name), file);
-	assert_int_equal(dwarfs_find(world->image, name, &entry, NULL), 0);
-	assert_int_equal(dwarfs_entry_inode(world->image, entry, &inode, NULL), 0);
+	assert_int_equal(find_file(world, file, &inode), 0);
 	return dwarfs_read(world->image, inode, data, sizeof(data), 0, &bytes, err);
 }
 
@@ -440,13 +309,11 @@ static void the_limit_is_one_of_the_cache(void **state)
 	struct world world = { .image_bytes = *(struct bytes *)*state };
 	uint64_t decoded, bytes = 0;
 	dwarfs_inode inode;
-	dwarfs_entry entry;
-	char name[32];
+	uint32_t failed;
 
 	open_world(&world, 2 * BLOCK);
-	name_file(name, sizeof(name), scattered(exceed_limit(&world, NULL)));
-	assert_int_equal(dwarfs_find(world.image, name, &entry, NULL), 0);
-	assert_int_equal(dwarfs_entry_inode(world.image, entry, &inode, NULL), 0);
+	failed = exceed_limit(&world, NULL);
+	assert_int_equal(find_file(&world, scattered(failed), &inode), 0);
 	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
 	assert_int_equal(dwarfs_read_in_order(world.image, &inode, 1, count_piece, NULL,
 					      &bytes, NULL, NULL),
@@ -512,22 +379,6 @@ static void the_limit_stops_all_threads(void **state)
 	close_world(&world);
 }
 
-static int setup(void **state)
-{
-	struct bytes *image = calloc(1, sizeof(*image));
-
-	make_image(image);
-	*state = image;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	free(((struct bytes *)*state)->data);
-	free(*state);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +387,7 @@ int main(void)
 		cmocka_unit_test(threads_at_the_same_file_stay_together),
 		cmocka_unit_test(threads_share_a_list_of_files),
 		cmocka_unit_test(waits_for_a_thread_that_pauses_are_short),
+		cmocka_unit_test(a_slow_thread_blocks_no_other_and_keeps_the_bound),
 		cmocka_unit_test(a_child_does_not_wait_for_threads_of_its_parent),
 		cmocka_unit_test(a_smaller_budget_evicts),
 		cmocka_unit_test(a_budget_changes_under_readers),
@@ -549,5 +401,5 @@ int main(void)
 		printf("1..0 # SKIP built without zstd\n");
 		return 0;
 	}
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup_small_cache, teardown_small_cache);
 }
