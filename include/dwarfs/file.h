@@ -272,6 +272,8 @@ DWARFS_API int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *in
  * piece a call with bytes 0 and the file size as offset signals that the file is
  * complete; for an empty file that is the only call.
  *
+ * The callback may read from the image, also other files, by any function.
+ *
  * @param inode   the file
  * @param data    the bytes, valid during the call; NULL for a hole and for the last call
  * @param bytes   how many
@@ -366,7 +368,8 @@ DWARFS_API const void *dwarfs_part_piece(const dwarfs_part *part, size_t index,
 					 size_t *bytes_out, uint64_t *offset_out);
 
 /**
- * Receives a part of a file.
+ * Receives a part of a file. The callback may read from the image, also other files, by any
+ * function.
  *
  * @param part    the part, valid during the call
  * @param thread  number of the calling thread, less than dwarfs_read_parallel_threads()

@@ -127,6 +127,74 @@ static void a_slow_thread_blocks_no_other_and_keeps_the_bound(void **state)
 	}
 }
 
+/* -- an image in an image ------------------------------------------------------------ */
+
+#define INNER_NAME "inner"
+
+static int read_outer(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		      dwarfs_error **err, void *user)
+{
+	const struct world *outer = user;
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	int ret;
+
+	if ((ret = dwarfs_find(outer->image, INNER_NAME, &entry, err)) < 0 ||
+	    (ret = dwarfs_entry_inode(outer->image, entry, &inode, err)) < 0)
+		return ret;
+	return dwarfs_read(outer->image, inode, buffer, bytes, offset, bytes_out, err);
+}
+
+/* In blocks that are larger than those of the inner image. */
+static struct bytes wrap_image(const struct bytes *inner)
+{
+	dwarfs_builder *builder = new_plain_builder();
+	dwarfs_error *err = NULL;
+	struct bytes wrapped;
+
+	assert_success(dwarfs_builder_set_block_bits(builder, 19, &err), err);
+	assert_success(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+						"zstd:level=1", &err),
+		       err);
+	add_bytes(builder, INNER_NAME, inner->data, inner->size);
+	wrapped = run(builder);
+	dwarfs_builder_free(builder);
+	return wrapped;
+}
+
+/* Threads that decode wait for blocks of the outer image, whose cache has no place for two of
+ * them. */
+static void a_source_reads_from_another_image(void **state)
+{
+	struct world outer = { .image_bytes = wrap_image(*state) }, inner = { 0 };
+	struct reader readers[READERS];
+	dwarfs_io *io = NULL;
+
+	open_world(&outer, 3 * BLOCK);
+	assert_int_equal(dwarfs_io_new(read_outer, ((struct bytes *)*state)->size, NULL,
+				       &outer, &io, NULL),
+			 0);
+	assert_int_equal(dwarfs_context_new(&inner.context, NULL), 0);
+	assert_int_equal(dwarfs_context_set_cache_bytes(inner.context, BUDGET, NULL), 0);
+	assert_int_equal(
+		dwarfs_image_open_io(inner.context, io, NULL, &inner.image, NULL), 0);
+	for (uint32_t i = 0; i < READERS; i++)
+		readers[i] = (struct reader){ .world = &inner,
+					      .first = i * GROUPS * EACH / READERS,
+					      .count = 300 };
+	read_by_all(readers);
+	assert_true(count_of(&outer, DWARFS_CACHE_REDECODED_BYTES) > 0);
+	assert_true(count_of(&inner, DWARFS_CACHE_REDECODED_BYTES) > ALL_BYTES / 4);
+	assert_true(count_of(&inner, DWARFS_CACHE_TURN_WAITS) > 0);
+	assert_true(count_of(&inner, DWARFS_CACHE_MOST_USED) <= BUDGET);
+	dwarfs_io_free(io);
+	close_world(&inner);
+	close_world(&outer);
+	free(outer.image_bytes.data);
+}
+
+/* -- a child, another budget, a limit ------------------------------------------------ */
+
 /* A child has none of the threads that took turns in its parent. */
 static void a_child_does_not_wait_for_threads_of_its_parent(void **state)
 {
@@ -388,6 +456,7 @@ int main(void)
 		cmocka_unit_test(threads_share_a_list_of_files),
 		cmocka_unit_test(waits_for_a_thread_that_pauses_are_short),
 		cmocka_unit_test(a_slow_thread_blocks_no_other_and_keeps_the_bound),
+		cmocka_unit_test(a_source_reads_from_another_image),
 		cmocka_unit_test(a_child_does_not_wait_for_threads_of_its_parent),
 		cmocka_unit_test(a_smaller_budget_evicts),
 		cmocka_unit_test(a_budget_changes_under_readers),
