@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""As a meson subproject: only the libraries are built; reader-only builds, and what they install.
+"""As a meson subproject: only the libraries are built; reader-only builds, and what they install;
+programs that pack.
 
 test_subproject.py FOLDER CC
 
@@ -23,21 +24,23 @@ PARENT = """\
 project('parent', 'c')
 subproject('libdwarfs')
 library = dependency('DEPENDENCY')
-executable('reader', 'reader.c', dependencies: library)
-foreach name : CHECKS
+foreach name : PROGRAMS
   executable(name, name + '.c', dependencies: [library, dependency('threads')])
 endforeach
 """
-PROGRAMS = {(name, "executable") for name in ("reader", *embed.CHECKS)}
+PROGRAMS = {name: embed.check_source(name) for name in ("reader", *embed.CHECKS)}
+WRITERS = {"pack": os.path.join(embed.ROOT, "examples", "pack.c"),
+           "writer": embed.check_source("writer")}
 
 
-def parent(name, dependency, *options):
-    """The build folder of a project with the library in its folder subprojects."""
+def parent(name, dependency, programs, *options):
+    """The build folder of a project of programs {NAME: SOURCE}, with the library in its folder
+    subprojects."""
     root = os.path.join(FOLDER, name)
     build = os.path.join(root, "build")
     files = {"meson.build": PARENT.replace("DEPENDENCY", dependency)
-             .replace("CHECKS", str(list(embed.CHECKS))),
-             "options": "\n".join([embed.ROOT, PARENT, *embed.CHECKS, *options])}
+             .replace("PROGRAMS", str(list(programs))),
+             "options": "\n".join([embed.ROOT, PARENT, *programs, *options])}
     old = os.path.join(root, "options")
     if os.path.exists(old) and open(old, encoding="utf-8").read() == files["options"] \
             and os.path.exists(os.path.join(build, "build.ninja")):
@@ -45,8 +48,9 @@ def parent(name, dependency, *options):
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(os.path.join(root, "subprojects"))
     os.symlink(embed.ROOT, os.path.join(root, "subprojects", "libdwarfs"))
-    for name in ("reader.c", "check.h", *(f"{check}.c" for check in embed.CHECKS)):
-        os.symlink(os.path.join(embed.HERE, name), os.path.join(root, name))
+    os.symlink(os.path.join(embed.HERE, "check.h"), os.path.join(root, "check.h"))
+    for program, source in programs.items():
+        os.symlink(source, os.path.join(root, program + ".c"))
     for name, text in files.items():
         with open(os.path.join(root, name), "w", encoding="utf-8") as out:
             out.write(text)
@@ -62,6 +66,10 @@ def targets(build):
     """(name, kind) of the targets that are built by default."""
     return {(target["name"], target["type"]) for target in introspect(build, "--targets")
             if target["build_by_default"]}
+
+
+def executables(programs):
+    return {(name, "executable") for name in programs}
 
 
 def headers(*lists):
@@ -84,9 +92,9 @@ def install(build, scratch):
 def test_reader_only(suite, scratch):
     build = None
     with suite.case("a reader-only subproject builds only the static library"):
-        build = parent("reader-only", "libdwarfs-reader", "-Ddefault_library=static",
+        build = parent("reader-only", "libdwarfs-reader", PROGRAMS, "-Ddefault_library=static",
                        *[f"-Dlibdwarfs:{option}" for option in READER_ONLY])
-        assert targets(build) == PROGRAMS | {
+        assert targets(build) == executables(PROGRAMS) | {
             ("dwarfs-reader", "static library"),
             ("dwarfs-reader-objects", "static library")}, targets(build)
         assert introspect(build, "--tests") == []
@@ -120,15 +128,25 @@ def test_reader_only(suite, scratch):
         embed.expect(embed.run(program, image), verifies_sha=False)
 
 
-def test_complete(suite):
+def test_complete(suite, scratch):
+    build = None
     with suite.case("a subproject with the writer has only the shared libraries"):
-        build = parent("complete", "libdwarfs", "-Ddefault_library=shared")
+        build = parent("complete", "libdwarfs", {**PROGRAMS, **WRITERS}, "-Ddefault_library=shared")
         found = targets(build)
-        assert found == PROGRAMS | {
+        assert found == executables({**PROGRAMS, **WRITERS}) | {
             ("dwarfs", "shared library"), ("dwarfs-reader", "shared library"),
             ("dwarfs-archive", "static library"), ("dwarfs-internal", "static library"),
             ("dwarfs-reader-objects", "static library")}, found
         assert introspect(build, "--tests") == []
+        embed.run("ninja", "-C", build, *PROGRAMS, *WRITERS)
+    image = os.path.join(scratch, "packed.dwarfs")
+    with suite.case("its program packs a directory, and another one reads the image"):
+        tree = embed.make_tree(os.path.join(scratch, "packed"))
+        embed.run(os.path.join(build, "pack"), tree, image)
+        embed.expect(embed.run(os.path.join(build, "reader"), image), verifies_sha=True)
+    with suite.case("programs that check what they use, with the writer"):
+        embed.run_checks(lambda name: os.path.join(build, name), image)
+        embed.run(os.path.join(build, "writer"), image)
 
 
 def main():
@@ -138,7 +156,7 @@ def main():
     suite = tap.Suite()
     with tempfile.TemporaryDirectory(prefix="dwarfs-embed-") as scratch:
         test_reader_only(suite, scratch)
-    test_complete(suite)
+        test_complete(suite, scratch)
     suite.finish()
 
 
