@@ -9,7 +9,6 @@
  * the bytes or fails.
  */
 #include <errno.h>
-#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +16,14 @@
 #include "os/file_io.h"
 
 #define MOST_UNIT (UINT64_C(1) << 20)
+
+/* FICLONERANGE and its argument. They are declared again, as <linux/fs.h> comes with the kernel: where
+ * the C library is musl, it may be missing. */
+struct clone_range {
+	int64_t from_fd;
+	uint64_t from_offset, bytes, to_offset;
+};
+#define CLONE_RANGE _IOW(0x94, 13, struct clone_range)
 
 uint64_t dw_fd_clone_unit(int fd)
 {
@@ -32,14 +39,14 @@ uint64_t dw_fd_clone_unit(int fd)
 int dw_fd_clone(int from, uint64_t from_offset, int to, uint64_t to_offset,
 		uint64_t bytes)
 {
-	struct file_clone_range range = {
-		.src_fd = from,
-		.src_offset = from_offset,
-		.src_length = bytes,
-		.dest_offset = to_offset,
+	struct clone_range range = {
+		.from_fd = from,
+		.from_offset = from_offset,
+		.bytes = bytes,
+		.to_offset = to_offset,
 	};
 
-	return ioctl(to, FICLONERANGE, &range) == 0 ? 0 : -errno;
+	return ioctl(to, CLONE_RANGE, &range) == 0 ? 0 : -errno;
 }
 
 int dw_fd_seek(int fd, uint64_t offset)
