@@ -159,6 +159,20 @@ def make_calls():
         (folder / name).write_bytes(data)
 
 
+def make_lists():
+    """A byte that chooses the list, then its lines: see fuzz_lists.c."""
+    folder = SEEDS / "lists"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = {
+        "some": [b"z", b"./d/e/f", b"a.txt", b"b b.txt", b"missing", b""],
+        "odd": [b"/c", b"..x", b".", b"./", b"d//a.txt", b"d/./.h/", b"\xc3\xa9", b"c\0d", b"d", b""],
+        "repeated": [b"link", b"d.x", b"c", b"d.x", b"..", b"../z", b".h", b"d/e/g/h"],
+    }
+    for name, paths in lines.items():
+        for number, kind in enumerate(("order", "hot")):
+            (folder / f"{name}-{kind}").write_bytes(bytes([number]) + b"\n".join(paths))
+
+
 def make_reads():
     """Calls that read, as in fuzz_reads.c: an image and how it is opened, then calls."""
     folder = SEEDS / "reads"
@@ -354,6 +368,7 @@ def main():
     make_parts()
     make_texts()
     make_calls()
+    make_lists()
     make_reads()
     make_files()
     make_archives()
