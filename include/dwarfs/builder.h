@@ -689,8 +689,8 @@ DWARFS_API int dwarfs_builder_set_time_resolution(dwarfs_builder *builder,
 DWARFS_API void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep);
 
 /**
- * Store birth times, if the file system has them, or not (default). See DWARFS_BTIME. It
- * takes one more system call for each entry.
+ * Store birth times, if the file system has them and the C library has statx(), as musl since
+ * 1.2.5, or not (default). See DWARFS_BTIME. It takes one more system call for each entry.
  *
  * Threads: one. Since 0.1.
  */
