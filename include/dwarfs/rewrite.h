@@ -38,12 +38,12 @@ enum dwarfs_image_use {
  * when the builder runs.
  *
  * Hard links, extended attributes, holes, the categories of blocks, history, and sections
- * of types that the library does not know are kept; of several images with one of the
- * same type only that of the first is kept, with a warning. Times are kept as exactly as
- * the images have them, in units of the common divisor of their resolutions, unless
- * dwarfs_builder_set_time_resolution() was called. Devices and other special files are
- * stored, and so are access, change and birth times that an image has. Options that
- * change attributes, and filters, apply as to other items.
+ * of types that the library does not know are kept; of several images with sections of the
+ * same type only those of the first are kept, with a warning if the others are not equal to
+ * these. Times are kept as exactly as the images have them, in units of the common divisor of
+ * their resolutions, unless dwarfs_builder_set_time_resolution() was called. Devices and
+ * other special files are stored, and so are access, change and birth times that an image
+ * has. Options that change attributes, and filters, apply as to other items.
  *
  * Block sizes: the new image has the one of the builder, or the largest of its images if
  * that is larger.

@@ -2,6 +2,8 @@
 /*
  * write/build_sections: the sections after the blocks.
  */
+#include <string.h>
+
 #include "write/build.h"
 #include "write/categorize/categorize.h"
 #include "write/digests/digest_section.h"
@@ -170,21 +172,52 @@ int dw_build_digests(struct build *build, dwarfs_error **err)
 
 /* -- history ------------------------------------------------------------------------- */
 
-/* Whether a section of the images has the type of an earlier one. An image has several sections
- * of one type only of blocks and history: others are refused by the established tools. */
-static bool is_second(const struct assembly *assembly, size_t image, size_t section)
+/* Sections of the type of a section in the first image that has some, if that is an earlier one. */
+enum earlier { EARLIER_NONE, EARLIER_OTHERS, EARLIER_EQUAL };
+
+static bool has_equal_bytes(const struct stored_section *a,
+			    const struct stored_section *b)
 {
-	uint32_t type = assembly->images[image]->sections[section].header.type;
+	return a->header.compression == b->header.compression &&
+	       a->payload.size == b->payload.size &&
+	       (a->payload.size == 0 ||
+		memcmp(a->payload.data, b->payload.data, a->payload.size) == 0);
+}
 
-	for (size_t i = 0; i <= image; i++) {
+static enum earlier find_earlier(const struct assembly *assembly, size_t image,
+				 const struct stored_section *section)
+{
+	enum earlier found = EARLIER_NONE;
+
+	for (size_t i = 0; i < image && found == EARLIER_NONE; i++) {
 		const struct source_image *other = assembly->images[i];
-		size_t end = i < image ? other->section_count : section;
 
-		for (size_t j = 0; j < end; j++)
-			if (other->sections[j].header.type == type)
-				return true;
+		for (size_t j = 0; j < other->section_count; j++) {
+			if (other->sections[j].header.type != section->header.type)
+				continue;
+			if (has_equal_bytes(&other->sections[j], section))
+				return EARLIER_EQUAL;
+			found = EARLIER_OTHERS;
+		}
 	}
-	return false;
+	return found;
+}
+
+/* Whether a section of unknown type is copied. An image has several sections of one type only of
+ * blocks and history: the established checker reports others. An image that has them all the same
+ * keeps them; those of several images do not become one that has them. */
+static bool is_carried(struct build *build, size_t image,
+		       const struct stored_section *section)
+{
+	const struct assembly *assembly = build->run.assembly;
+	enum earlier earlier = find_earlier(assembly, image, section);
+
+	if (earlier == EARLIER_OTHERS)
+		dw_log(build->run.context, DWARFS_LOG_WARN,
+		       "'%s': its section of type %" PRIu32
+		       " is left out: another image has one already",
+		       assembly->images[image]->name, section->header.type);
+	return earlier == EARLIER_NONE;
 }
 
 /* Sections of the images of the input: history, or all others. */
@@ -201,13 +234,8 @@ static int copy_sections(struct build *build, bool history, dwarfs_error **err)
 
 			if ((section->header.type == DWARFS_SECTION_HISTORY) != history)
 				continue;
-			if (!history && is_second(assembly, i, j)) {
-				dw_log(build->run.context, DWARFS_LOG_WARN,
-				       "'%s': its section of type %" PRIu32
-				       " is left out: there is one already",
-				       image->name, section->header.type);
+			if (!history && !is_carried(build, i, section))
 				continue;
-			}
 			ret = dw_section_writer_copy(&build->sections, section, err);
 			if (ret < 0)
 				return ret;

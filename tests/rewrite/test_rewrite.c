@@ -213,7 +213,7 @@ static void times_cannot_become_finer(void **state)
 	assert_int_equal(dwarfs_image_time_resolution_ns(to.image), 120000000000);
 }
 
-/* Insert a section before another one. The index is dropped. */
+/* Insert a section before another one. The index is dropped, if there is one. */
 static void add_section(struct made_image *made, uint32_t added, struct span payload,
 			uint32_t type, uint32_t number)
 {
@@ -221,7 +221,9 @@ static void add_section(struct made_image *made, uint32_t added, struct span pay
 	struct span next = made_section(made, type, number);
 	struct span index = made_section(made, DWARFS_SECTION_INDEX, 0);
 	size_t before = (size_t)(next.data - made->bytes.data);
-	size_t after = (size_t)(index.data - next.data);
+	size_t end = index.size > 0 ? (size_t)(index.data - made->bytes.data)
+				    : made->bytes.size;
+	size_t after = end - before;
 	uint8_t section[DW_HEADER_BYTES];
 	const struct section_header header = { .type = (uint16_t)added,
 					       .number = 5,
@@ -240,10 +242,25 @@ static void add_section(struct made_image *made, uint32_t added, struct span pay
 }
 
 /* A section of a type that is not known. */
+static void add_unknown_text(struct made_image *made, const char *text, uint32_t type,
+			     uint32_t number)
+{
+	add_section(made, 4711, (struct span){ (const uint8_t *)text, strlen(text) },
+		    type, number);
+}
+
 static void add_unknown(struct made_image *made, uint32_t type, uint32_t number)
 {
-	add_section(made, 4711, (struct span){ (const uint8_t *)"hello", 5 }, type,
-		    number);
+	add_unknown_text(made, "hello", type, number);
+}
+
+static void expect_unknown(const struct made_image *made, uint32_t number,
+			   const char *text)
+{
+	struct span section = made_section(made, 4711, number);
+
+	assert_int_equal(section.size, DW_HEADER_BYTES + strlen(text));
+	assert_memory_equal(section.data + DW_HEADER_BYTES, text, strlen(text));
 }
 
 static void unknown_sections_are_copied(void **state)
@@ -258,13 +275,35 @@ static void unknown_sections_are_copied(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		auto_made_builder dwarfs_builder *builder = made_builder();
 		auto_made struct made_image to = { 0 };
-		struct span section;
 
 		rewrite(&made, all[i], builder, &to);
-		section = made_section(&to, 4711, 0);
-		assert_int_equal(section.size, DW_HEADER_BYTES + 5);
-		assert_memory_equal(section.data + DW_HEADER_BYTES, "hello", 5);
+		expect_unknown(&to, 0, "hello");
 		assert_int_equal(count(&to, 4711), 1);
+	}
+}
+
+/* The format allows one section of such a type; an image that has more keeps all of them. */
+static void unknown_sections_of_one_type_are_copied(void **state)
+{
+	static const uint32_t all[] = { 0, DWARFS_REWRITE_METADATA, DWARFS_REWRITE_BLOCKS,
+					DWARFS_REWRITE_REBUILD };
+	static const char *const texts[] = { "first", "second", "first" };
+	auto_made struct made_image made = { 0 };
+
+	make(&made);
+	add_unknown_text(&made, texts[2], DWARFS_SECTION_INDEX, 0);
+	add_unknown_text(&made, texts[1], 4711, 0);
+	add_unknown_text(&made, texts[0], 4711, 0);
+	craft_rehash(made.bytes.data, made.bytes.size);
+	made_open(&made, DWARFS_VERIFY_EAGER);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		auto_made_builder dwarfs_builder *builder = made_builder();
+		auto_made struct made_image to = { 0 };
+
+		rewrite(&made, all[i], builder, &to);
+		assert_int_equal(count(&to, 4711), 3);
+		for (uint32_t j = 0; j < 3; j++)
+			expect_unknown(&to, j, texts[j]);
 	}
 }
 
@@ -352,24 +391,61 @@ static void history_is_completed(void **state)
 	}
 }
 
-/* The format allows one section of such a type. */
-static void unknown_sections_of_one_type_are_not_merged(void **state)
+static void count_left_out(enum dwarfs_log_level level, const char *message, void *user)
 {
-	auto_made_builder dwarfs_builder *builder = made_builder();
-	auto_made struct made_image made = { 0 }, to = { 0 };
+	int *number = user;
 
-	make(&made);
-	add_unknown(&made, DWARFS_SECTION_INDEX, 0);
-	craft_rehash(made.bytes.data, made.bytes.size);
-	made_open(&made, DWARFS_VERIFY_EAGER);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(dwarfs_builder_add_image(builder, made.image,
-							  i ? "second" : "", i ? 6 : 0,
+	*number += level == DWARFS_LOG_WARN && strstr(message, "is left out") != NULL;
+}
+
+/* Merge images that have a section of unknown type each: how many are left out, as warnings say. */
+static int merge(const struct made_image *all, int number, struct made_image *to)
+{
+	static const char *const names[] = { "", "second", "third" };
+	int left_out = 0;
+	auto_made_builder dwarfs_builder *builder =
+		made_builder_with_log(count_left_out, &left_out);
+
+	for (int i = 0; i < number; i++)
+		assert_int_equal(dwarfs_builder_add_image(builder, all[i].image, names[i],
+							  strlen(names[i]),
 							  DWARFS_KEEP_BLOCKS, NULL),
 				 0);
-	made_finish(builder, &to);
-	assert_int_equal(count(&to, 4711), 1);
-	assert_int_equal(count(&to, DWARFS_SECTION_HISTORY), 3);
+	made_finish(builder, to);
+	assert_int_equal(count(to, DWARFS_SECTION_HISTORY), (uint32_t)number + 1);
+	return left_out;
+}
+
+/* The format allows one section of such a type: that of the first image is kept. */
+static void unknown_sections_of_one_type_are_not_merged(void **state)
+{
+	static const struct {
+		const char *texts[3];
+		int left_out;
+	} cases[] = {
+		{ { "hello", "hello", "hello" }, 0 },
+		{ { "hello", "other", "hello" }, 1 },
+		{ { "hello", "other", "other" }, 2 },
+		{ { "hello", "", "hello!" }, 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct made_image all[3] = { 0 };
+		auto_made struct made_image to = { 0 };
+
+		for (int j = 0; j < 3; j++) {
+			make(&all[j]);
+			add_unknown_text(&all[j], cases[i].texts[j], DWARFS_SECTION_INDEX,
+					 0);
+			craft_rehash(all[j].bytes.data, all[j].bytes.size);
+			made_open(&all[j], DWARFS_VERIFY_EAGER);
+		}
+		assert_int_equal(merge(all, 3, &to), cases[i].left_out);
+		assert_int_equal(count(&to, 4711), 1);
+		expect_unknown(&to, 0, "hello");
+		for (int j = 0; j < 3; j++)
+			made_image_free(&all[j]);
+	}
 }
 
 /* Where a section begins in its image. */
@@ -519,6 +595,7 @@ int main(void)
 		cmocka_unit_test(builders_that_cannot_be_used),
 		cmocka_unit_test(times_cannot_become_finer),
 		cmocka_unit_test(unknown_sections_are_copied),
+		cmocka_unit_test(unknown_sections_of_one_type_are_copied),
 		cmocka_unit_test(history_is_completed),
 		cmocka_unit_test(unknown_sections_of_one_type_are_not_merged),
 		cmocka_unit_test(sections_keep_their_order),

@@ -27,11 +27,18 @@ static void succeed(int ret, dwarfs_error *err)
 
 dwarfs_builder *made_builder(void)
 {
+	return made_builder_with_log(NULL, NULL);
+}
+
+dwarfs_builder *made_builder_with_log(dwarfs_log_fn log, void *user)
+{
 	dwarfs_context *context = NULL;
 	dwarfs_builder *builder = NULL;
 
 	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
 	assert_int_equal(dwarfs_context_set_workers(context, 0, NULL), 0);
+	assert_int_equal(
+		dwarfs_context_set_log(context, DWARFS_LOG_WARN, log, user, NULL), 0);
 	assert_int_equal(dwarfs_builder_new(context, &builder, NULL), 0);
 	dwarfs_context_free(context);
 	assert_int_equal(dwarfs_builder_set_level(builder, 0, NULL), 0);

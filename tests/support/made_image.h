@@ -25,6 +25,9 @@ void made_image_free(struct made_image *made);
 /* A builder without threads: blocks of 4 KiB that are not compressed, no times of its own,
  * every type of entry. */
 dwarfs_builder *made_builder(void);
+
+/* The same; its warnings are passed on. */
+dwarfs_builder *made_builder_with_log(dwarfs_log_fn log, void *user);
 DW_DEFINE_AUTO(made_builder, dwarfs_builder *, dwarfs_builder_free)
 #define auto_made_builder DW_AUTO(made_builder)
 
