@@ -29,6 +29,7 @@ struct setup {
 	struct packing packing;
 	size_t block_bytes;
 	uint32_t stream, category;
+	bool frees_codec; /* after each block */
 	struct setup *before;
 };
 
@@ -101,6 +102,14 @@ static int new_pack_worker(void *shared, void **worker_out, dwarfs_error **err)
 	return 0;
 }
 
+static void free_packer(struct pack_worker *worker)
+{
+	dw_block_packer_free(dw_steal(worker->packer));
+	if (worker->setup)
+		dw_os_trim(); /* the next one may fit nowhere into what it leaves */
+	worker->setup = NULL;
+}
+
 static int set_up_packer(struct compressor *compressor, struct pack_worker *worker,
 			 const struct setup *setup, dwarfs_error **err)
 {
@@ -108,10 +117,7 @@ static int set_up_packer(struct compressor *compressor, struct pack_worker *work
 
 	if (worker->setup == setup)
 		return 0;
-	dw_block_packer_free(dw_steal(worker->packer));
-	if (worker->setup)
-		dw_os_trim(); /* the next one may fit nowhere into what it leaves */
-	worker->setup = NULL;
+	free_packer(worker);
 	ret = dw_block_packer_new(&setup->packing, setup->block_bytes, &compressor->stop,
 				  &worker->packer, err);
 	if (ret < 0)
@@ -158,6 +164,8 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 	job->packed.size = 0;
 	ret = dw_block_packer_pack(worker->packer, in, &job->packed,
 				   &job->header.compression, err);
+	if (job->setup->frees_codec)
+		free_packer(worker);
 	if (ret < 0)
 		return dw_explain(err, ret, "packing block %" PRIu32, job->block->number);
 	dw_section_seal(&job->header, stored(job), worker->hash);
@@ -339,10 +347,28 @@ int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t 
 
 	if (!setup)
 		return dw_fail_nomem(err);
-	*setup = (struct setup){ *packing, block_bytes, stream, category,
-				 compressor->setup };
+	*setup = (struct setup){
+		.packing = *packing,
+		.block_bytes = block_bytes,
+		.stream = stream,
+		.category = category,
+		.before = compressor->setup,
+	};
 	compressor->setup = setup;
 	return 0;
+}
+
+void dw_compressor_free_codecs(struct compressor *compressor)
+{
+	compressor->setup->frees_codec = true;
+}
+
+int dw_compressor_await_blocks(struct compressor *compressor, uint32_t most,
+			       dwarfs_error **err)
+{
+	if (compressor->pipeline.in_flight <= most)
+		return 0;
+	return dw_pipeline_wait(&compressor->pipeline, most, err);
 }
 
 static struct block *new_pages_block(size_t block_bytes)

@@ -48,6 +48,14 @@ int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t 
 		       const struct packing *packing, size_t block_bytes,
 		       dwarfs_error **err);
 
+/* The codec of the blocks of this stream is freed after each block, so that the calling thread can
+ * use the memory between two of them. */
+void dw_compressor_free_codecs(struct compressor *compressor);
+
+/* Wait until at most this number of blocks is being compressed. */
+int dw_compressor_await_blocks(struct compressor *compressor, uint32_t most,
+			       dwarfs_error **err);
+
 /* A new, empty block, referenced by the caller. */
 int dw_compressor_open(struct compressor *compressor, struct block **block_out,
 		       dwarfs_error **err);

@@ -44,6 +44,8 @@ static int note_block(struct kept_anchors *anchors, uint32_t number, bool is_kno
 	if (!anchors->block_piece &&
 	    !(anchors->block_piece = dw_malloc(MATCH_PIECE_BYTES)))
 		return dw_fail_nomem(err);
+	if ((ret = dw_stored_window_await_kept(in->window, err)) < 0)
+		return ret;
 	do {
 		got = dw_kept_blocks_read(in->kept, number, anchors->block_piece,
 					  MATCH_PIECE_BYTES, at, err);

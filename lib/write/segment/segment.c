@@ -466,6 +466,37 @@ static int new_gatherer(struct segmenter *segmenter, dwarfs_error **err)
 			       &segmenter->gatherer, err);
 }
 
+/* The most that a block of the stream holds: memory and codec need not be for more. */
+static size_t most_of_block(const struct segmenter *segmenter)
+{
+	uint64_t total = total_bytes(segmenter->in);
+	size_t block_bytes = segmenter->filler.block_bytes;
+
+	return total < 1 ? 1 : total < block_bytes ? (size_t)total : block_bytes;
+}
+
+/* The memory that the cache takes for large blocks is that of some workers. A codec that takes
+ * less than a block is also fast: it leaves little memory, and the blocks would be decompressed
+ * again in about the same time. */
+static void spare_workers(struct segmenter *segmenter)
+{
+	const struct segment_input *in = segmenter->in;
+	struct block_filler *filler = &segmenter->filler;
+	const struct source_image *image = in->kept->list[0].image;
+	uint32_t category = in->contents->streams.list[in->stream].category;
+	struct packing packing = dw_packing_of(in->run->settings, category);
+	uint64_t block = most_of_block(segmenter);
+	uint64_t codec = dw_packing_memory(&packing, (size_t)block);
+	uint64_t cache = image->ops->cache_bytes(image->user);
+
+	if (!dw_stored_window_has_large_kept(filler->window) ||
+	    codec < filler->block_bytes)
+		return;
+	dw_compressor_free_codecs(filler->compressor);
+	dw_stored_window_spare_workers(filler->window, in->budget->workers,
+				       (uint32_t)((cache + block) / (block + codec)) + 1);
+}
+
 /* The stream continues the blocks that were kept. */
 static int begin_after_kept(struct segmenter *segmenter, dwarfs_error **err)
 {
@@ -480,6 +511,7 @@ static int begin_after_kept(struct segmenter *segmenter, dwarfs_error **err)
 	filler->first_block = 0;
 	filler->last_block = (uint32_t)segmenter->in->kept->count - 1;
 	filler->has_first_block = true;
+	spare_workers(segmenter);
 	return 0;
 }
 
@@ -564,15 +596,6 @@ static void free_segmenter(struct segmenter *segmenter)
 	dw_free(segmenter->piece);
 	dw_kept_anchors_free(segmenter->kept_anchors);
 	dw_path_cursor_free(&segmenter->cursor);
-}
-
-/* The most that a block of the stream holds: memory and codec need not be for more. */
-static size_t most_of_block(const struct segmenter *segmenter)
-{
-	uint64_t total = total_bytes(segmenter->in);
-	size_t block_bytes = segmenter->filler.block_bytes;
-
-	return total < 1 ? 1 : total < block_bytes ? (size_t)total : block_bytes;
 }
 
 int dw_segment(const struct segment_input *in, struct compressor *compressor,

@@ -69,7 +69,8 @@ struct kept_use {
 	uint64_t cost;	       /* of decompressing it */
 	uint32_t newer, older; /* blocks that are held; DW_NONE: none */
 	bool is_held, was_used;
-	bool is_damaged; /* reading it failed */
+	bool is_complete; /* was decompressed to its end since it was freed */
+	bool is_damaged;  /* reading it failed */
 };
 
 struct run {
@@ -104,6 +105,9 @@ struct stored_window {
 	size_t block_bytes, ram_blocks;
 	const struct kept_blocks *kept; /* the first blocks, or NULL */
 	struct kept_use *kept_uses;
+	uint32_t workers; /* that compress new blocks */
+	uint32_t
+		spared; /* so many of them do not, while kept ones are held; 0: any number may */
 	uint32_t newest, oldest; /* of kept_uses that are held */
 	uint64_t kept_held;	 /* their bytes */
 	uint64_t held_at_most;	 /* the same, as the cache holds them for certain */
@@ -430,8 +434,10 @@ static void hold(struct stored_window *window, uint32_t number)
 		unlink_use(window, number);
 	if (use->bytes > window->held_at_most)
 		return;
-	while (window->kept_held > window->held_at_most - use->bytes)
+	while (window->kept_held > window->held_at_most - use->bytes) {
+		window->kept_uses[window->oldest].is_complete = false;
 		unlink_use(window, window->oldest);
+	}
 	link_newest(window, number);
 }
 
@@ -460,14 +466,59 @@ void dw_stored_window_was_read(struct stored_window *window, uint32_t number)
 	hold(window, number);
 }
 
+bool dw_stored_window_has_large_kept(const struct stored_window *window)
+{
+	return window->kept &&
+	       MAX_HELD_BLOCKS * (uint64_t)window->block_bytes > MAX_HELD_BYTES;
+}
+
 void dw_stored_window_was_scanned(struct stored_window *window, uint32_t number)
 {
 	const struct source_image *image = window->kept->list[number].image;
 
-	if (MAX_HELD_BLOCKS * (uint64_t)window->block_bytes <= MAX_HELD_BYTES)
-		hold(window, number);
-	else
+	if (dw_stored_window_has_large_kept(window))
 		image->ops->trim_cache(image->user);
+	else
+		hold(window, number);
+}
+
+void dw_stored_window_spare_workers(struct stored_window *window, uint32_t workers,
+				    uint32_t spared)
+{
+	window->workers = workers;
+	window->spared = spared;
+}
+
+/* That they are held is still assumed, as for the cache that has them without codecs: what is
+ * compared does not depend on when a block is compressed. */
+void dw_stored_window_free_kept(struct stored_window *window)
+{
+	const struct source_image *last = NULL;
+
+	if (!window || window->spared == 0)
+		return;
+	for (size_t i = 0; i < window->kept->count; i++) {
+		const struct source_image *image = window->kept->list[i].image;
+
+		window->kept_uses[i].is_complete = false;
+		if (image != last)
+			image->ops->trim_cache(image->user);
+		last = image;
+	}
+}
+
+/* So many blocks, of those begun so far, would also be compressed at the same time without kept
+ * ones. */
+int dw_stored_window_await_kept(struct stored_window *window, dwarfs_error **err)
+{
+	uint32_t begun = window->blocks_begun - first_new(window);
+	uint32_t most = begun < window->workers ? begun : window->workers;
+
+	if (window->spared == 0)
+		return 0;
+	return dw_compressor_await_blocks(
+		window->compressor, most > window->spared ? most - window->spared : 0,
+		err);
 }
 
 void dw_stored_window_earn(struct stored_window *window, size_t size)
@@ -482,6 +533,19 @@ uint64_t dw_stored_window_decoded(const struct stored_window *window)
 	return window->decoded;
 }
 
+/* Decompress a large block to its end. Until then its stored bytes and the decoder are in memory,
+ * too, and the cache has fewer blocks: it would decompress them again and again. */
+static void complete_block(struct stored_window *window, uint32_t number)
+{
+	struct kept_use *use = &window->kept_uses[number];
+	uint8_t last;
+
+	if (window->spared == 0 || use->is_complete || use->bytes == 0)
+		return;
+	use->is_complete = true; /* else the read that follows fails, too */
+	dw_kept_blocks_read(window->kept, number, &last, 1, use->bytes - 1, NULL);
+}
+
 /* Read the part of a page that is in the same kept block as a position: false if it may not
  * be read, or cannot. */
 static bool fill_kept_page(struct stored_window *window, struct page *page,
@@ -494,8 +558,11 @@ static bool fill_kept_page(struct stored_window *window, struct page *page,
 	uint32_t number = (uint32_t)(place / block);
 	int64_t got;
 
-	if (!use_kept_block(window, number))
+	/* An error ends the compressor, whose next call returns it. */
+	if (!use_kept_block(window, number) ||
+	    dw_stored_window_await_kept(window, NULL) < 0)
 		return false;
+	complete_block(window, number);
 	page->number = UINT64_MAX;
 	got = dw_kept_blocks_read(window->kept, number, page->data + (from - start),
 				  (size_t)(to - from), from - first, NULL);

@@ -32,6 +32,23 @@ struct kept_blocks;
 int dw_stored_window_set_kept(struct stored_window *window,
 			      const struct kept_blocks *kept, dwarfs_error **err);
 
+/* Whether kept blocks are large: four of them take more than the cache mostly has. */
+bool dw_stored_window_has_large_kept(const struct stored_window *window);
+
+/*
+ * Kept blocks shall not be in memory besides the codecs of new ones: they are freed before a block
+ * is compressed, and decompressed again when no more workers are in use than leaves the memory of
+ * `spared` of them. Without this call any number of them may be.
+ */
+void dw_stored_window_spare_workers(struct stored_window *window, uint32_t workers,
+				    uint32_t spared);
+
+/* A new block will be compressed: free the kept ones, if that was wanted. NULL is accepted. */
+void dw_stored_window_free_kept(struct stored_window *window);
+
+/* Wait until there is memory for kept blocks. Call it before one is read elsewhere. */
+int dw_stored_window_await_kept(struct stored_window *window, dwarfs_error **err);
+
 /* A kept block was read, but not by this module: the cache holds it now. */
 void dw_stored_window_was_read(struct stored_window *window, uint32_t number);
 

@@ -73,6 +73,30 @@ class Memory(rewritten.Case):
                              level=level)
             self.assertLess(both, alone + 64 * MIB, level)
 
+    def test_appending_to_large_blocks(self):
+        """What is decompressed of the image, to be compared, is not in memory besides the codec."""
+        absent.need("zstd")
+        few, piece = bytes(range(64)) * 4, MIB // 2  # three quarters of the size as zstd
+
+        for number in range(3):
+            noise = random.Random(number).randbytes(64 * MIB - 5000)
+            self.write(f"old/{number}", noise.translate(few))
+        image = self.make("image.dwarfs", [self.path("old")], "-S26", "-C", "zstd:level=1",
+                          "--order=path")
+        source = random.Random(9)
+        with open(self.write("new/file"), "wb") as file:
+            for number in range(150):
+                with open(self.path("old", str(number % 3)), "rb") as old:
+                    old.seek(source.randrange(60 * MIB))
+                    file.write(old.read(piece) + source.randbytes(piece).translate(few))
+        # The codec takes 256 MiB.
+        words = ("-S26", "-W12", "--order=path", "-C", "zstd:level=1:wlog=26:hlog=26", "-N1")
+        alone = self.peak("-i", self.path("new"), "-o", self.path("alone"), *words)
+        both = self.peak("-i", image, "-i", self.path("new"), "-o", self.path("both"), *words)
+        self.assertLess(os.path.getsize(self.path("both")),
+                        os.path.getsize(image) + 0.6 * os.path.getsize(self.path("alone")))
+        self.assertLess(both, alone + 64 * MIB)
+
     def test_comparing(self):
         """Readers that compare files with those of an image, each with another block."""
         for number in range(6):

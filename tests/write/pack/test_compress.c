@@ -158,6 +158,31 @@ static void blocks_are_written_in_order(void **state)
 	}
 }
 
+/* Also with codecs that are freed after each block. */
+static void blocks_are_awaited(void **state)
+{
+	enum codec_id codec = dw_codec_can_pack(CODEC_ZSTD) ? CODEC_ZSTD : CODEC_NONE;
+	size_t at = 0;
+	struct lab lab;
+
+	begin(&lab, 3);
+	turn(&lab, 0, 0, codec, BLOCK_BYTES);
+	dw_compressor_free_codecs(lab.compressor);
+	for (uint8_t i = 0; i < 8; i++) {
+		uint32_t most = i % 3, least = i + 1 - most;
+
+		assert_int_equal(submit(&lab, i, BLOCK_BYTES, NULL), 0);
+		assert_int_equal(dw_compressor_await_blocks(lab.compressor, most, NULL),
+				 0);
+		assert_in_range(lab.counts[DWARFS_COUNT_BLOCKS], least, i + 1);
+	}
+	assert_int_equal(dw_compressor_finish(lab.compressor, NULL), 0);
+	assert_int_equal(dw_sink_commit(lab.run.output, NULL), 0);
+	for (uint8_t i = 0; i < 8; i++)
+		expect_block(&lab, &at, i, i, BLOCK_BYTES, codec != CODEC_NONE);
+	end(&lab);
+}
+
 /* A block without bytes is not written, and its number is used for the next one. */
 static void empty_blocks_are_not_written(void **state)
 {
@@ -265,6 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_are_written_in_order),
+		cmocka_unit_test(blocks_are_awaited),
 		cmocka_unit_test(empty_blocks_are_not_written),
 		cmocka_unit_test(memory_is_reused_after_the_last_reference),
 		cmocka_unit_test(progress_counts_input_bytes),

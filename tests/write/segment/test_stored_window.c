@@ -38,6 +38,7 @@ struct lab {
 	uint8_t *bytes;
 	uint64_t cache_bytes; /* of an image with its blocks */
 	size_t trimmed;	      /* how often */
+	size_t ends;	      /* how often the last byte of a block was read */
 };
 
 static void fill(uint8_t *bytes, size_t size, uint32_t seed)
@@ -225,8 +226,9 @@ struct kept_lab {
 	struct stored_window *window;
 };
 
-static void begin_kept_in(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
-			  read_block_fn *read, size_t block_bytes)
+static void begin_kept_with(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
+			    read_block_fn *read, size_t block_bytes,
+			    struct compressor *compressor)
 {
 	static struct source_image_ops ops;
 
@@ -242,10 +244,17 @@ static void begin_kept_in(struct kept_lab *kept, struct lab *lab, uint64_t cache
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		kept->list[i] = (struct kept_block){ .image = &kept->image, .block = i };
 	kept->kept = (struct kept_blocks){ .list = kept->list, .count = BLOCKS };
-	assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree, &lab->contents, NULL,
-					      block_bytes, 0, &kept->window, NULL),
+	assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree, &lab->contents,
+					      compressor, block_bytes, 0, &kept->window,
+					      NULL),
 			 0);
 	assert_int_equal(dw_stored_window_set_kept(kept->window, &kept->kept, NULL), 0);
+}
+
+static void begin_kept_in(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
+			  read_block_fn *read, size_t block_bytes)
+{
+	begin_kept_with(kept, lab, cache_bytes, read, block_bytes, NULL);
 }
 
 static void begin_kept(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
@@ -465,6 +474,59 @@ static void only_large_blocks_are_freed(void **state)
 	free_lab(lab);
 }
 
+static int64_t read_and_count_ends(void *user, uint32_t block, void *buffer, size_t size,
+				   uint64_t offset, dwarfs_error **err)
+{
+	struct lab *lab = user;
+
+	lab->ends += size == 1 && offset == BLOCK_BYTES - 1;
+	return read_block(user, block, buffer, size, offset, err);
+}
+
+/* Look at other bytes of all blocks, twice with all blocks being freed between. */
+static void look_around_codecs(struct kept_lab *kept)
+{
+	for (size_t i = 0; i < 4 * BLOCKS; i++) {
+		size_t size;
+
+		if (i == 2 * BLOCKS)
+			dw_stored_window_free_kept(kept->window);
+		assert_non_null(dw_stored_window_at(
+			kept->window, i % BLOCKS * BLOCK_BYTES + 16384 * (i / BLOCKS),
+			&size));
+	}
+}
+
+/* If that is wanted, blocks are freed before a new one is compressed, and decompressed to their
+ * ends. What is compared does not depend on it. */
+static void blocks_are_freed_for_codecs(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	struct section_writer sections = { .run = &lab->run };
+	struct block_streams streams = { 0 };
+	const struct budget budget = { .workers = 0 };
+	struct compressor *compressor = NULL;
+
+	assert_int_equal(
+		dw_compressor_new(&sections, &budget, &streams, &compressor, NULL), 0);
+	for (uint32_t spared = 0; spared < 2; spared++) {
+		struct kept_lab kept;
+
+		begin_kept_with(&kept, lab, CACHE_OF(BLOCKS), read_and_count_ends,
+				BLOCK_BYTES, compressor);
+		dw_stored_window_spare_workers(kept.window, 0, spared);
+		lab->trimmed = lab->ends = 0;
+		look_around_codecs(&kept);
+		assert_int_equal(lab->trimmed, spared);
+		assert_int_equal(lab->ends, spared * 2 * BLOCKS);
+		assert_int_equal(dw_stored_window_decoded(kept.window), 0);
+		dw_stored_window_free(kept.window);
+	}
+	dw_stored_window_free_kept(NULL);
+	dw_compressor_free(compressor);
+	free_lab(lab);
+}
+
 static int64_t read_all_but_one(void *user, uint32_t block, void *buffer, size_t size,
 				uint64_t offset, dwarfs_error **err)
 {
@@ -618,6 +680,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_block_read_elsewhere_counts, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(only_large_blocks_are_freed, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(blocks_are_freed_for_codecs, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(a_block_that_cannot_be_read_has_no_bytes,
 						make_place, remove_place),
