@@ -175,6 +175,9 @@ GIVEN_MODES = {
     "in larger blocks": ["--change-block-size", "-S24", *GIVEN],
     "as inputs": ["--repack", "-l1", *GIVEN],
 }
+if os.environ.get("DWARFS_TEST_REWRITES") == "all":  # as for tests/utils/mkdwarfs/test_rewrite.py
+    GIVEN_MODES.update((f"in blocks of {1 << bits} bytes",
+                        ["--change-block-size", f"-S{bits}", *GIVEN]) for bits in range(10, 27))
 
 
 def describe_image(path):

@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Images that are written anew: with the same files, whatever wrote them."""
+"""Images that are written anew: with the same files, whatever wrote them.
+
+With DWARFS_TEST_REWRITES=all in the environment, each image of the test data is rewritten in each
+mode, to each block size, and with each subset of its categories.
+"""
+import atexit
 import itertools
 import os
 import re
@@ -12,6 +17,9 @@ import tap
 from cli import run
 from rewritten import blocks_of, metadata_of, read, sections_of, strict_accepts, versions_of
 
+EVERYTHING = os.environ.get("DWARFS_TEST_REWRITES") == "all"
+BITS = range(10, 27)
+
 # Without a rebuild, metadata stays as it is.
 COPIES = {f"recompress {mode}": [f"--recompress={mode}"]
           for mode in ("none", "metadata", "block", "all")}
@@ -22,25 +30,31 @@ REBUILDS = {
     "blocks of 64 KiB": ["--change-block-size", "-S16"],
     "blocks of 64 MiB": ["--change-block-size", "-S26", "-l0"],
 }
+if EVERYTHING:
+    REBUILDS.update((f"blocks of {1 << bits} bytes", ["--change-block-size", f"-S{bits}"])
+                    for bits in BITS if bits not in (10, 16, 26))
 
+_COUNTS = {"modes": 0, "subsets": 0}  # rewrites that were checked
 
 # With all images; the other modes with a third of them each.
 WHOLE = (["--recompress=all"], ["--rebuild-metadata"], [])
 
 
 class Given(rewritten.Case):
-    """Every image of the test data: in the most usual modes, and in a third of the others."""
+    """Every image of the test data: in the most usual modes, and a third of them in each of the
+    others, unless everything is wanted."""
 
     def each(self, words):
         modes = [*COPIES.values(), *REBUILDS.values(), []]
         # The largest image has many blocks of 1 KiB: it is not of this third.
         turn = 1 if "-S10" in words else modes.index(words) % 3
         for number, (name, path) in enumerate(rewritten.given_images().items()):
-            if number % 3 != turn and words not in WHOLE:
+            if number % 3 != turn and words not in WHOLE and not EVERYTHING:
                 continue
             if absent.can_read(path):
                 with self.subTest(image=name):
                     yield number, path, self.once(path, self.info)
+                    _COUNTS["modes"] += 1
 
     def check_history(self, before, info, after):
         self.assertEqual(after["history"][:-1], info["history"], before)
@@ -62,14 +76,15 @@ class Given(rewritten.Case):
             new, after = self.check_one(path, info, words)
             self.assertEqual(metadata_of(new), self.once(path, metadata_of))
             self.assertEqual(after["block_count"], info["block_count"])
-            if number % 3 == 0 and strict_accepts(path, info):
+            if (number % 3 == 0 or EVERYTHING) and strict_accepts(path, info):
                 self.assertNotEqual(strict_accepts(new, after), False)
 
     def rebuilt(self, words):
         for number, path, info in self.each(words):
             new, after = self.check_one(path, info, words)
             self.assertEqual(len(versions_of(new)), len(self.once(path, versions_of)) + 1)
-            if number % 3 == 0 and "-S10" not in words or words == ["--rebuild-metadata"]:
+            if (number % 3 == 0 and "-S10" not in words or words == ["--rebuild-metadata"] or
+                    EVERYTHING):
                 self.assertNotEqual(strict_accepts(new, after), False)
             if "--change-block-size" in words:
                 self.assertEqual(after["block_size"], 1 << int(words[1][2:]))
@@ -78,7 +93,7 @@ class Given(rewritten.Case):
     def test_without_a_mode(self):
         for number, path, info in self.each([]):
             new, after = self.check_one(path, info, [])
-            if number % 3 == 1:
+            if number % 3 == 1 or EVERYTHING:
                 self.assertNotEqual(strict_accepts(new, after), False)
 
     def test_headers(self):
@@ -202,7 +217,7 @@ class Modes(rewritten.Case):
         self.assertNotEqual(found[()], found[("-l2",)])
 
     def test_each_block_size(self):
-        for bits in range(10, 27):
+        for bits in BITS:
             new = self.make("new", [self.image], "--change-block-size", f"-S{bits}")
             self.same_files(self.image, new)
             self.assertEqual(self.info(new)["block_size"], 1 << bits)
@@ -212,10 +227,21 @@ class Modes(rewritten.Case):
 class Categories(rewritten.Case):
     def setUp(self):
         super().setUp()
-        self.image = tap.data("images", "v0.15.3", "categorize.dwarfs")
-        absent.need_for_image(self.image)
-        self.before = self.info(self.image)
+        path = tap.data("images", "v0.15.3", "categorize.dwarfs")
+        absent.need_for_image(path)
+        self.use(path)
+
+    def use(self, path):
+        """An image with categories."""
+        self.image = path
+        self.before = self.info(path)
         self.names = [category["name"] for category in self.before["categories"]]
+
+    def find_changed(self):
+        """The categories of blocks that differ if all are compressed again."""
+        everything = self.make("everything", [self.image], "--recompress", "-C", "lz4")
+        self.changed = {category for a, b, category in zip(
+            blocks_of(self.image), blocks_of(everything), self.categories(self.before)) if a != b}
 
     def categories(self, info):
         return [section.get("category") for section in info["sections"]
@@ -237,9 +263,7 @@ class Categories(rewritten.Case):
 
     def test_each_and_all_others(self):
         absent.need("lz4", "flac")
-        everything = self.make("new", [self.image], "--recompress", "-C", "lz4")
-        self.changed = {category for a, b, category in zip(
-            blocks_of(self.image), blocks_of(everything), self.categories(self.before)) if a != b}
+        self.find_changed()
         self.assertGreater(len(self.changed), 5)
         for number, name in enumerate(self.names):
             mode = ("--recompress=block", "--recompress=all")[number % 2]
@@ -250,9 +274,7 @@ class Categories(rewritten.Case):
 
     def test_subsets(self):
         absent.need("lz4", "flac")
-        everything = self.make("new", [self.image], "--recompress", "-C", "lz4")
-        self.changed = {category for a, b, category in zip(
-            blocks_of(self.image), blocks_of(everything), self.categories(self.before)) if a != b}
+        self.find_changed()
         for first, second in itertools.combinations(self.names, 2):
             if (len(first) + len(second)) % 7 == 0:
                 names = f"{first},{second}"
@@ -260,6 +282,28 @@ class Categories(rewritten.Case):
                                   {first, second})
                 self.check_subset(["--recompress=block", f"--recompress-categories=!{names}"],
                                   set(self.names) - {first, second})
+
+    def every_subset(self):
+        """Half of them are given by the other categories."""
+        for number in range(1 << len(self.names)):
+            wanted = {name for i, name in enumerate(self.names) if number >> i & 1}
+            others = set(self.names) - wanted
+            yield (",".join(sorted(wanted)) if number % 2 else "!" + ",".join(sorted(others))), wanted
+
+    def check_every_subset(self):
+        absent.need("lz4", "flac")
+        for name, path in rewritten.given_images().items():
+            if not absent.can_read(path) or not self.info(path)["categories"]:
+                continue
+            self.use(path)
+            self.find_changed()
+            self.assertGreater(len(self.changed), 0, name)
+            for number, (words, wanted) in enumerate(self.every_subset()):
+                with self.subTest(image=name, words=words):
+                    new = self.check_subset([("--recompress=block", "--recompress=all")[number % 2],
+                                             f"--recompress-categories={words}"], wanted)
+                    self.same_files(self.image, new)
+                    _COUNTS["subsets"] += 1
 
     def test_with_a_rebuild(self):
         absent.need("lz4", "flac")
@@ -582,6 +626,11 @@ class InvalidMetadata(rewritten.Case):
             self.refuse([image], *words, says="'link': metadata: the target of a link contains a NUL")
         self.lenient(image, "link", {"name-a", "name-b"})
 
+
+if EVERYTHING:
+    Categories.test_every_subset = Categories.check_every_subset
+    atexit.register(lambda: print(f"# {_COUNTS['modes']} rewrites in a mode,"
+                                  f" {_COUNTS['subsets']} of a subset of the categories"))
 
 if __name__ == "__main__":
     rewritten.cli.main()
