@@ -7,6 +7,7 @@
 #include "write/build.h"
 #include "write/images/source_image.h"
 #include "write/input/source.h"
+#include "write/metadata/record_ranges.h"
 #include "write/options/input_options.h"
 
 /* The codec of a section that is compressed again. */
@@ -30,9 +31,40 @@ static void bind_side_section(const struct build *build, struct stored_section *
 			   build->sections.metadata_xxh3);
 }
 
-/* Copy the section, unless the options leave it out. */
-static int copy_section(struct build *build, struct stored_section *section,
+/* Find the records of metadata. False if the image has no valid schema for it, which is no error:
+ * metadata that readers accept in part is copied as it is. */
+static bool find_records(const struct source_image *image,
+			 struct stored_section *metadata,
+			 struct record_ranges *records_out)
+{
+	for (size_t i = 0; i < image->section_count; i++) {
+		const struct stored_section *section = &image->sections[i];
+
+		if (section->header.type == DWARFS_SECTION_SCHEMA && section->is_unpacked)
+			return dw_record_ranges_find(dw_buffer_span(&section->payload),
+						     &metadata->payload, records_out,
+						     NULL) == 0;
+	}
+	return false;
+}
+
+static int pack_section(struct build *build, const struct source_image *image,
+			struct stored_section *section, uint64_t *stored,
 			dwarfs_error **err)
+{
+	uint32_t type = section->header.type;
+	struct record_ranges records;
+	bool has_records =
+		type == DWARFS_SECTION_METADATA && find_records(image, section, &records);
+
+	return dw_section_writer_pack(&build->sections, type, codec_of(build, type),
+				      dw_buffer_span(&section->payload),
+				      has_records ? &records : NULL, stored, err);
+}
+
+/* Copy the section, unless the options leave it out. */
+static int copy_section(struct build *build, const struct source_image *image,
+			struct stored_section *section, dwarfs_error **err)
 {
 	const struct build_options *options = build->run.options;
 	uint32_t type = section->header.type;
@@ -45,9 +77,7 @@ static int copy_section(struct build *build, struct stored_section *section,
 		return 0;
 	bind_side_section(build, section);
 	if (section->is_unpacked)
-		return dw_section_writer_pack(
-			&build->sections, type, codec_of(build, type),
-			dw_buffer_span(&section->payload), stored, err);
+		return pack_section(build, image, section, stored, err);
 	if (stored)
 		*stored = section->payload.size;
 	return dw_section_writer_copy(&build->sections, section, err);
@@ -93,7 +123,7 @@ static int copy_listed(struct build *build, const struct source_image *image,
 			continue;
 		if ((ret = write_blocks(build, &compressor, &written,
 					section->blocks_before, err)) < 0 ||
-		    (ret = copy_section(build, section, err)) < 0)
+		    (ret = copy_section(build, image, section, err)) < 0)
 			return ret;
 	}
 	return write_blocks(build, &compressor, &written, build->kept.count, err);
@@ -107,7 +137,7 @@ static int copy_side_sections(struct build *build, const struct source_image *im
 
 	for (size_t i = 0; i < image->section_count && ret == 0; i++)
 		if (dw_side_name(image->sections[i].header.type))
-			ret = copy_section(build, &image->sections[i], err);
+			ret = copy_section(build, image, &image->sections[i], err);
 	return ret;
 }
 

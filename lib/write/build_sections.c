@@ -11,6 +11,7 @@
 #include "write/metadata/history_section.h"
 #include "write/metadata/metadata.h"
 #include "write/metadata/metadata_codec.h"
+#include "write/metadata/record_ranges.h"
 #include "write/metadata/xattr_section.h"
 
 /* -- metadata ------------------------------------------------------------------------ */
@@ -36,18 +37,20 @@ static void fit_metadata_codec(const struct build *build, uint64_t bytes,
 }
 
 static int pack_metadata(struct build *build, const struct codec_spec *codec,
-			 const struct buffer *schema, const struct buffer *data,
+			 const struct buffer *schema, struct buffer *data,
 			 dwarfs_error **err)
 {
+	struct record_ranges records;
 	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
 					 &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
-					 dw_buffer_span(schema), NULL, err);
+					 dw_buffer_span(schema), NULL, NULL, err);
 
-	if (ret < 0)
+	if (ret < 0 || (ret = dw_record_ranges_find(dw_buffer_span(schema), data,
+						    &records, err)) < 0)
 		return ret;
 	return dw_section_writer_pack(
 		&build->sections, DWARFS_SECTION_METADATA, codec, dw_buffer_span(data),
-		&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+		&records, &build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
 }
 
 /* When the image was made: the oldest time of the images that entries come from, so that data
@@ -120,7 +123,7 @@ int dw_build_xattrs(struct build *build, dwarfs_error **err)
 		return ret;
 	fit_metadata_codec(build, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
-				      dw_buffer_span(&data), NULL, err);
+				      dw_buffer_span(&data), NULL, NULL, err);
 }
 
 /* -- digests ------------------------------------------------------------------------- */
@@ -167,7 +170,7 @@ int dw_build_digests(struct build *build, dwarfs_error **err)
 		return ret;
 	fit_metadata_codec(build, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_DIGESTS, &codec,
-				      dw_buffer_span(&data), NULL, err);
+				      dw_buffer_span(&data), NULL, NULL, err);
 }
 
 /* -- history ------------------------------------------------------------------------- */
@@ -257,7 +260,7 @@ int dw_build_history(struct build *build, dwarfs_error **err)
 		return ret;
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_HISTORY,
 				      &options->codecs[DWARFS_CODEC_HISTORY],
-				      dw_buffer_span(&data), NULL, err);
+				      dw_buffer_span(&data), NULL, NULL, err);
 }
 
 int dw_build_copied_sections(struct build *build, dwarfs_error **err)

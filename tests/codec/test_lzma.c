@@ -616,6 +616,104 @@ static void each_block_is_adapted_to(void **state)
 	dw_buffer_free(&again);
 }
 
+/* A table of pairs of ascending numbers, and one of numbers that differ from the one two records
+ * before by little. */
+static void fill_with_tables(uint8_t *data, size_t pairs, size_t numbers)
+{
+	uint32_t random = 3, first = 0, second = 0;
+
+	for (size_t i = 0; i < pairs; i++) {
+		first += next_random(&random) % 3;
+		second += next_random(&random) % 4;
+		dw_store32(data + 8 * i, first);
+		dw_store32(data + 8 * i + 4, second);
+	}
+	for (size_t i = 0; i < numbers; i++) {
+		uint16_t number =
+			(uint16_t)(i % 2 * 30000 + i + next_random(&random) % 5);
+
+		memcpy(data + 8 * pairs + 2 * i, &number, 2);
+	}
+}
+
+static size_t pack_records(const char *text, const struct record_ranges *records,
+			   struct span in, struct buffer *out)
+{
+	auto_codec struct codec *codec = NULL;
+	struct codec_spec spec;
+	uint32_t id;
+
+	out->size = 0;
+	assert_int_equal(dw_codec_parse(text, &spec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, in.size, &codec, NULL), 0);
+	dw_codec_set_records(codec, records);
+	assert_int_equal(dw_codec_pack(codec, in, out, &id, NULL), 0);
+	return out->size;
+}
+
+/* Tables are packed as differences of records, the text between and after them is not; ranges of a
+ * few bytes are packed with what follows, the last one with what is before it. */
+static void tables_are_packed_as_differences(void **state)
+{
+	enum {
+		PAIRS = 4000,
+		NUMBERS = 5000,
+		TEXT = 3000,
+		TABLES = 8 * PAIRS + 2 * NUMBERS,
+		SIZE = TABLES + TEXT + 20
+	};
+	static const struct record_ranges records = {
+		.list = { { 100, 1 },
+			  { 8 * PAIRS, 8 },
+			  { TABLES, 2 },
+			  { TABLES + TEXT, 1 },
+			  { SIZE, 4 } },
+		.count = 5,
+	};
+	auto_free uint8_t *data = dw_calloc(1, SIZE), *back = exactly(SIZE);
+	auto_buffer struct buffer out = { 0 };
+	const struct span in = { data, SIZE };
+	size_t plain;
+
+	(void)state;
+	assert_non_null(data);
+	fill_with_tables(data, PAIRS, NUMBERS);
+	fill_with_lines(data + TABLES, TEXT);
+	plain = pack("lzma:level=6", in, &out);
+	assert_true(pack_records("lzma:level=6:adapt", &records, in, &out) <
+		    plain - plain / 4);
+	assert_int_equal(distance_of(&out), 8);
+	assert_int_equal(block_count(&out), 3);
+	assert_decodes(&out, in);
+	assert_int_equal(
+		dw_codec_unpack(CODEC_LZMA, dw_buffer_span(&out), back, SIZE, NULL), 0);
+	assert_memory_equal(back, data, SIZE);
+	assert_int_equal(pack_records("lzma:level=6", &records, in, &out), plain);
+	assert_int_equal(pack_records("lzma:level=6:adapt", NULL, in, &out), plain);
+}
+
+/* Random bytes are not smaller in any way: nothing is divided. */
+static void random_records_are_not_divided(void **state)
+{
+	enum { HALF = 20000, SIZE = 2 * HALF };
+	static const struct record_ranges records = {
+		.list = { { HALF, 4 }, { SIZE, 300 } },
+		.count = 2,
+	};
+	auto_free uint8_t *data = exactly(SIZE);
+	auto_buffer struct buffer out = { 0 };
+	uint32_t random = 7;
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i++)
+		data[i] = (uint8_t)(next_random(&random) >> 16 & 0x7f);
+	assert_true(pack_records("lzma:level=6:adapt", &records,
+				 (struct span){ data, SIZE }, &out) > 0);
+	assert_int_equal(block_count(&out), 1);
+	assert_int_equal(distance_of(&out), 0);
+	assert_decodes(&out, (struct span){ data, SIZE });
+}
+
 static void adapting_is_left_out_for_lack_of_memory(void **state)
 {
 	struct codec_spec spec;
@@ -647,6 +745,8 @@ int main(void)
 		cmocka_unit_test(repeats_are_not_divided),
 		cmocka_unit_test(contexts_go_with_a_filter),
 		cmocka_unit_test(each_block_is_adapted_to),
+		cmocka_unit_test(tables_are_packed_as_differences),
+		cmocka_unit_test(random_records_are_not_divided),
 		cmocka_unit_test(adapting_is_left_out_for_lack_of_memory),
 		cmocka_unit_test(auto_finds_the_machine),
 		cmocka_unit_test(code_is_filtered),

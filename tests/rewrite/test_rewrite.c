@@ -123,6 +123,39 @@ static void parts_that_are_not_named_stay(void **state)
 	}
 }
 
+static size_t rewrite_metadata(const struct made_image *from, const char *codec,
+			       struct made_image *to)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA, codec, NULL), 0);
+	rewrite(from, DWARFS_REWRITE_METADATA, builder, to);
+	return made_section(to, DWARFS_SECTION_METADATA, 0).size;
+}
+
+/* Metadata that is only compressed again is compressed by its tables, too, as if rebuilt. */
+static void tables_are_found_in_metadata(void **state)
+{
+	static const char adapting[] = "lzma:level=6:adapt";
+	auto_made_builder dwarfs_builder *builder = made_builder();
+	auto_made struct made_image made = { 0 }, written = { 0 }, plain = { 0 },
+				    again = { 0 };
+	size_t before;
+
+	(void)state;
+	if (!dwarfs_has_codec("lzma"))
+		skip();
+	make(&made);
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA, adapting, NULL),
+		0);
+	rewrite(&made, DWARFS_REWRITE_REBUILD, builder, &written);
+	before = rewrite_metadata(&written, "lzma:level=6", &plain);
+	assert_true(rewrite_metadata(&plain, adapting, &again) + 128 < before);
+	assert_true(is_same(&again, &written, DWARFS_SECTION_METADATA));
+}
+
 static void the_block_size_changes(void **state)
 {
 	const uint32_t parts = DWARFS_REWRITE_BLOCKS | DWARFS_REWRITE_REBUILD |
@@ -590,6 +623,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_that_are_not_named_stay),
+		cmocka_unit_test(tables_are_found_in_metadata),
 		cmocka_unit_test(the_block_size_changes),
 		cmocka_unit_test(parts_that_cannot_be),
 		cmocka_unit_test(builders_that_cannot_be_used),

@@ -271,6 +271,12 @@ void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter)
 	codec->watch.meter = meter;
 }
 
+void dw_codec_set_records(struct codec *codec, const struct record_ranges *ranges)
+{
+	if (codec->ops->set_records)
+		codec->ops->set_records(codec->state, ranges);
+}
+
 /* A second pass over the input counts only where it gets further than the first. */
 static void report_watch(struct codec_watch *watch, size_t done)
 {

@@ -12,6 +12,20 @@
 
 #include "codec/codec.h"
 
+/* More than metadata has tables and strings, with a gap before each. */
+#define DW_MAX_RECORD_RANGES 64
+
+/* Records of one size in an input, from the end of the range before. */
+struct record_range {
+	size_t upto;	       /* an offset */
+	uint32_t record_bytes; /* 1: bytes, or records that do not begin at bytes */
+};
+
+struct record_ranges {
+	struct record_range list[DW_MAX_RECORD_RANGES];
+	size_t count;
+};
+
 /* The layout of the samples of a block: audio for FLAC, images for RICEPP; unused by
  * other codecs. A block consists of whole frames: one sample of each channel. */
 struct codec_samples {
@@ -99,6 +113,10 @@ void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop);
 /* Let dw_codec_pack() add the bytes of its input to a number as they are packed; all
  * of them by its end. meter outlives the codec; NULL for none. */
 void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter);
+
+/* Say which bytes of the next inputs, all of this size, are records; NULL: not known. lzma with
+ * the option adapt packs each range in the way that suits it. ranges outlive the codec. */
+void dw_codec_set_records(struct codec *codec, const struct record_ranges *ranges);
 
 /* Maximum memory of such a compressor, in bytes, for blocks of this size, besides the
  * block and the buffer for the result, which is never larger. */

@@ -78,6 +78,9 @@ struct encoder_ops {
 		    dwarfs_error **err);
 	void (*close)(void *state);
 
+	/* As dw_codec_set_records(); NULL if it makes no use of that. */
+	void (*set_records)(void *state, const struct record_ranges *records);
+
 	/* Append the packed form of a non-empty block to out, which is empty. The size
 	 * may be 0, or exceed that of the input, if packing does not help. A slow
 	 * codec calls dw_codec_go_on() before each slice. */

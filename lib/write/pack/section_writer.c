@@ -147,15 +147,18 @@ static bool is_readable(uint32_t type, uint64_t bytes, uint64_t stored)
 
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct codec_spec *spec, struct span data,
-			   uint64_t *stored_out, dwarfs_error **err)
+			   const struct record_ranges *records, uint64_t *stored_out,
+			   dwarfs_error **err)
 {
 	auto_codec struct codec *codec = NULL;
 	auto_buffer struct buffer packed = { 0 };
 	uint32_t compression;
 	int ret;
 
-	if ((ret = dw_codec_new(spec, data.size, &codec, err)) < 0 ||
-	    (ret = dw_codec_pack(codec, data, &packed, &compression, err)) < 0)
+	if ((ret = dw_codec_new(spec, data.size, &codec, err)) < 0)
+		return ret;
+	dw_codec_set_records(codec, records);
+	if ((ret = dw_codec_pack(codec, data, &packed, &compression, err)) < 0)
 		return ret;
 	if (!is_readable(type, data.size, packed.size))
 		compression = CODEC_NONE;

@@ -38,10 +38,11 @@ int dw_section_writer_write_shared(struct section_writer *sections,
 				   dwarfs_error **err);
 
 /* Pack, seal and write a section other than a block. Those of our own, which the index
- * does not list, must come last. */
+ * does not list, must come last. records: which of its bytes are records; NULL: not known. */
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct codec_spec *codec, struct span data,
-			   uint64_t *stored_out, dwarfs_error **err);
+			   const struct record_ranges *records, uint64_t *stored_out,
+			   dwarfs_error **err);
 
 /* Write a section as it is stored in another image, with the next number. A damaged one
  * keeps its hashes, which stay wrong. */

@@ -62,12 +62,12 @@ static void sections_are_numbered_and_listed(void **state)
 	dw_progress_start(&run.progress, NULL);
 	assert_int_equal(dwarfs_sink_new(append, NULL, &written, &run.output, NULL), 0);
 	assert_int_equal(dw_section_writer_pack(&sections, DWARFS_SECTION_SCHEMA, &none,
-						schema, &stored, NULL),
+						schema, NULL, &stored, NULL),
 			 0);
 	assert_int_equal(stored, 6);
 	assert_int_equal(sections.bytes, second);
 	assert_int_equal(dw_section_writer_pack(&sections, DWARFS_SECTION_METADATA, &none,
-						metadata, NULL, NULL),
+						metadata, NULL, NULL, NULL),
 			 0);
 	assert_int_equal(dw_section_writer_write_index(&sections, NULL), 0);
 	assert_int_equal(dw_sink_commit(run.output, NULL), 0);
@@ -127,7 +127,7 @@ static uint32_t codec_of_zeros(uint32_t type, uint64_t bytes)
 			 0);
 	assert_int_equal(dw_section_writer_pack(&sections, type, &codec,
 						(struct span){ zeros, (size_t)bytes },
-						NULL, NULL),
+						NULL, NULL, NULL),
 			 0);
 	dwarfs_sink_free(run.output);
 	dw_section_writer_free(&sections);

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "codec/encode/lzma/lzma_encode.h"
-#include "codec/encode/lzma/lzma_ranges.h"
+#include "codec/encode/lzma/lzma_records.h"
 #include "codec/lzma/lzma_block.h"
 
 /* If machine code is expected, a sample of a large block shows whether a BCJ filter may
@@ -50,7 +50,8 @@ struct lzma_packer {
 	size_t part_bytes; /* of a Block's contents; SIZE_MAX: all in one Block */
 	int bcj;	   /* requested: 0, DW_LZMA_ANY_MACHINE, or a filter */
 	bool adapts;
-	struct lzma_ranges ranges; /* of this block */
+	const struct record_ranges *records; /* of this block; NULL: not known */
+	struct lzma_ranges ranges;	     /* of this block */
 	struct buffer sample;
 	struct buffer other; /* the second attempt */
 };
@@ -155,6 +156,13 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 	}
 	*state_out = packer;
 	return 0;
+}
+
+void dw_lzma_set_records(void *state, const struct record_ranges *records)
+{
+	struct lzma_packer *packer = state;
+
+	packer->records = records;
 }
 
 /* -- with and without a filter ------------------------------------------------------- */
@@ -325,6 +333,17 @@ static int compare_division(struct lzma_packer *packer, struct span in,
 	return ret;
 }
 
+/* Records are known exactly, and what is packed of each table is little: the codec's own options
+ * decide. */
+static int find_record_ranges(struct lzma_packer *packer, struct span in,
+			      struct codec_watch *watch, dwarfs_error **err)
+{
+	const struct lzma_probe probe = { &packer->best.stream, &packer->other, watch };
+
+	return dw_lzma_find_records(&probe, &packer->best.options, in, packer->records,
+				    &packer->ranges, err);
+}
+
 static int find_ranges(struct lzma_packer *packer, struct span in,
 		       struct codec_watch *watch, dwarfs_error **err)
 {
@@ -335,8 +354,11 @@ static int find_ranges(struct lzma_packer *packer, struct span in,
 	packer->ranges = single_range(options, in.size);
 	if (!packer->adapts)
 		return 0;
-	ret = dw_lzma_find_ranges(&probe, in, options->nice_len, options->mode,
-				  &packer->sample, &packer->ranges, err);
+	if (packer->records)
+		ret = find_record_ranges(packer, in, watch, err);
+	else
+		ret = dw_lzma_find_ranges(&probe, in, options->nice_len, options->mode,
+					  &packer->sample, &packer->ranges, err);
 	return ret < 0 ? ret : compare_division(packer, in, watch, err);
 }
 

@@ -16,6 +16,7 @@
 int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state_out,
 		 dwarfs_error **err);
 void dw_lzma_close(void *state);
+void dw_lzma_set_records(void *state, const struct record_ranges *records);
 int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 		 struct codec_watch *watch, dwarfs_error **err);
 uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes);

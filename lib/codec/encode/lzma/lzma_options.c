@@ -81,6 +81,7 @@ const struct encoder_ops dw_encoder_lzma = {
 	.packs_as = CODEC_LZMA,
 	.open = dw_lzma_open,
 	.close = dw_lzma_close,
+	.set_records = dw_lzma_set_records,
 	.pack = dw_lzma_pack,
 	.memory = dw_lzma_memory,
 	.reach = dw_lzma_reach,

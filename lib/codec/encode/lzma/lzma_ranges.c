@@ -264,9 +264,8 @@ static size_t same_end(const struct lzma_choices *choices, size_t first, size_t 
 	return end;
 }
 
-/* Append a range, or make it a part of the one before it. */
-static void add_range(struct lzma_ranges *ranges, size_t upto,
-		      const struct lzma_choice *choice)
+void dw_lzma_add_range(struct lzma_ranges *ranges, size_t upto,
+		       const struct lzma_choice *choice)
 {
 	struct lzma_range *last = ranges->list + ranges->count - 1;
 
@@ -290,8 +289,8 @@ static void use_choices(const struct parts *parts, const struct lzma_choices *ch
 		end = same_end(choices, i, count, &saved);
 		is_best = is_best && (saved >= LEAST_SAVED || end - i == count);
 		for (size_t k = i; k < end; k++)
-			add_range(ranges, parts->list[k].upto,
-				  is_best ? &choices[k].best : &choices[k].plain);
+			dw_lzma_add_range(ranges, parts->list[k].upto,
+					  is_best ? &choices[k].best : &choices[k].plain);
 	}
 }
 

@@ -15,6 +15,10 @@ struct lzma_ranges {
 	struct lzma_choice undivided; /* for the block as one range */
 };
 
+/* Append a range, or make it a part of the one before it if it is packed in the same way. */
+void dw_lzma_add_range(struct lzma_ranges *ranges, size_t upto,
+		       const struct lzma_choice *choice);
+
 /*
  * Find the ranges and choose how to pack each; a sample of a range that is large is taken into
  * the buffer. nice_len and mode are those of the codec.
