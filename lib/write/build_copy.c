@@ -31,21 +31,26 @@ static void bind_side_section(const struct build *build, struct stored_section *
 			   build->sections.metadata_xxh3);
 }
 
-/* Find the records of metadata. False if the image has no valid schema for it, which is no error:
- * metadata that readers accept in part is copied as it is. */
-static bool find_records(const struct source_image *image,
-			 struct stored_section *metadata,
-			 struct record_ranges *records_out)
+/* Find the records of metadata. None are found if the image has no valid schema for it, which is
+ * no error: metadata that readers accept in part is copied as it is. */
+static int find_records(const struct source_image *image, struct stored_section *metadata,
+			struct record_ranges *records, bool *found_out,
+			dwarfs_error **err)
 {
+	int ret = DWARFS_ERR_CORRUPT;
+
 	for (size_t i = 0; i < image->section_count; i++) {
 		const struct stored_section *section = &image->sections[i];
 
-		if (section->header.type == DWARFS_SECTION_SCHEMA && section->is_unpacked)
-			return dw_record_ranges_find(dw_buffer_span(&section->payload),
-						     &metadata->payload, records_out,
-						     NULL) == 0;
+		if (section->header.type != DWARFS_SECTION_SCHEMA ||
+		    !section->is_unpacked)
+			continue;
+		ret = dw_record_ranges_find(dw_buffer_span(&section->payload),
+					    &metadata->payload, records, NULL);
+		break;
 	}
-	return false;
+	*found_out = ret == 0;
+	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 }
 
 static int pack_section(struct build *build, const struct source_image *image,
@@ -54,9 +59,13 @@ static int pack_section(struct build *build, const struct source_image *image,
 {
 	uint32_t type = section->header.type;
 	struct record_ranges records;
-	bool has_records =
-		type == DWARFS_SECTION_METADATA && find_records(image, section, &records);
+	bool has_records = false;
+	int ret = 0;
 
+	if (type == DWARFS_SECTION_METADATA)
+		ret = find_records(image, section, &records, &has_records, err);
+	if (ret < 0)
+		return ret;
 	return dw_section_writer_pack(&build->sections, type, codec_of(build, type),
 				      dw_buffer_span(&section->payload),
 				      has_records ? &records : NULL, stored, err);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "format/section.h"
@@ -154,6 +155,87 @@ static void tables_are_found_in_metadata(void **state)
 	before = rewrite_metadata(&written, "lzma:level=6", &plain);
 	assert_true(rewrite_metadata(&plain, adapting, &again) + 128 < before);
 	assert_true(is_same(&again, &written, DWARFS_SECTION_METADATA));
+}
+
+/* An allocator whose allocation of this number fails; 0: none. */
+static void *allocate(size_t bytes, void *user)
+{
+	size_t *fails_at = user;
+
+	return *fails_at > 0 && --*fails_at == 0 ? NULL : malloc(bytes);
+}
+
+static void release(void *block, size_t bytes, void *user)
+{
+	(void)bytes;
+	(void)user;
+	free(block);
+}
+
+/* Rewrite with an allocation that fails: false if there were fewer. The metadata is the same if that
+ * is no error. */
+static bool rewrite_with_failure(const struct made_image *from, size_t *fails_at,
+				 size_t number, struct span expected)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+	auto_made struct made_image to = { 0 };
+	dwarfs_error *err = NULL;
+	dwarfs_sink *sink = NULL;
+	bool failed;
+	int ret;
+
+	assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA,
+						  "lzma:level=6:adapt", NULL),
+			 0);
+	assert_int_equal(dwarfs_sink_to_memory(1 << 20, &sink, NULL), 0);
+	*fails_at = number;
+	ret = dwarfs_rewrite(from->image, DWARFS_REWRITE_METADATA, builder, sink, &err);
+	failed = *fails_at == 0;
+	*fails_at = 0;
+	dwarfs_error_free(err);
+	if (ret == 0) {
+		void *data = NULL;
+		size_t bytes;
+		struct span metadata;
+
+		assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), 0);
+		assert_int_equal(dw_buffer_append(&to.bytes, data, bytes, NULL), 0);
+		dwarfs_memory_free(data);
+		metadata = made_section(&to, DWARFS_SECTION_METADATA, 0);
+		assert_int_equal(metadata.size, expected.size);
+		assert_memory_equal(metadata.data, expected.data, expected.size);
+	} else {
+		assert_int_equal(ret, DWARFS_ERR_NOMEM);
+	}
+	dwarfs_sink_free(sink);
+	return failed;
+}
+
+/* Tables that are not found for lack of memory are an error: what is written does not depend on the
+ * memory. */
+static void lack_of_memory_does_not_hide_tables(void **state)
+{
+	size_t fails_at = 0, number = 1;
+	const dwarfs_allocator allocator = { .struct_bytes = sizeof(allocator),
+					     .user = &fails_at,
+					     .allocate = allocate,
+					     .release = release };
+	auto_made struct made_image made = { 0 }, expected = { 0 };
+
+	(void)state;
+	if (!dwarfs_has_codec("lzma"))
+		skip();
+	make(&made);
+	rewrite_metadata(&made, "lzma:level=6:adapt", &expected);
+	made_image_free(&made);
+	assert_int_equal(dwarfs_allocator_use(&allocator, NULL, NULL), 0);
+	make(&made);
+	while (rewrite_with_failure(&made, &fails_at, number,
+				    made_section(&expected, DWARFS_SECTION_METADATA, 0)))
+		number++;
+	assert_true(number > 20);
+	made_image_free(&made);
+	assert_int_equal(dwarfs_allocator_use(NULL, NULL, NULL), 0);
 }
 
 static void the_block_size_changes(void **state)
@@ -624,6 +706,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_that_are_not_named_stay),
 		cmocka_unit_test(tables_are_found_in_metadata),
+		cmocka_unit_test(lack_of_memory_does_not_hide_tables),
 		cmocka_unit_test(the_block_size_changes),
 		cmocka_unit_test(parts_that_cannot_be),
 		cmocka_unit_test(builders_that_cannot_be_used),
