@@ -206,9 +206,9 @@ static enum earlier find_earlier(const struct assembly *assembly, size_t image,
 	return found;
 }
 
-/* Whether a section of unknown type is copied. An image has several sections of one type only of
- * blocks and history: the established checker reports others. An image that has them all the same
- * keeps them; those of several images do not become one that has them. */
+/* Whether a section of unknown type is copied. Only blocks and history may have several sections of
+ * one type in an image: the established checker reports others. An image that has several
+ * nevertheless keeps them, but merging images does not add further ones. */
 static bool is_carried(struct build *build, size_t image,
 		       const struct stored_section *section)
 {

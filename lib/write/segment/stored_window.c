@@ -106,8 +106,7 @@ struct stored_window {
 	const struct kept_blocks *kept; /* the first blocks, or NULL */
 	struct kept_use *kept_uses;
 	uint32_t workers; /* that compress new blocks */
-	uint32_t
-		spared; /* so many of them do not, while kept ones are held; 0: any number may */
+	uint32_t spared;  /* those that wait while kept blocks are held; 0: none do */
 	uint32_t newest, oldest; /* of kept_uses that are held */
 	uint64_t kept_held;	 /* their bytes */
 	uint64_t held_at_most;	 /* the same, as the cache holds them for certain */
@@ -507,8 +506,8 @@ void dw_stored_window_free_kept(struct stored_window *window)
 	}
 }
 
-/* So many blocks, of those begun so far, would also be compressed at the same time without kept
- * ones. */
+/* Without kept blocks, as many blocks would be compressed at the same time as there are workers, or
+ * as were begun so far. */
 int dw_stored_window_await_kept(struct stored_window *window, dwarfs_error **err)
 {
 	uint32_t begun = window->blocks_begun - first_new(window);
@@ -533,8 +532,8 @@ uint64_t dw_stored_window_decoded(const struct stored_window *window)
 	return window->decoded;
 }
 
-/* Decompress a large block to its end. Until then its stored bytes and the decoder are in memory,
- * too, and the cache has fewer blocks: it would decompress them again and again. */
+/* Decompress a large block to its end. Until then its stored bytes and its decoder are in memory,
+ * too, so the cache holds fewer blocks, and would decompress them repeatedly. */
 static void complete_block(struct stored_window *window, uint32_t number)
 {
 	struct kept_use *use = &window->kept_uses[number];

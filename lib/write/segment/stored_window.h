@@ -36,14 +36,15 @@ int dw_stored_window_set_kept(struct stored_window *window,
 bool dw_stored_window_has_large_kept(const struct stored_window *window);
 
 /*
- * Kept blocks shall not be in memory besides the codecs of new ones: they are freed before a block
- * is compressed, and decompressed again when no more workers are in use than leaves the memory of
- * `spared` of them. Without this call any number of them may be.
+ * Bound the memory of kept blocks and of codecs together: kept blocks are freed before a new block
+ * is compressed, and decompressed again only while at least `spared` of the workers compress
+ * nothing, whose memory they take. Without this call, or with 0, neither happens.
  */
 void dw_stored_window_spare_workers(struct stored_window *window, uint32_t workers,
 				    uint32_t spared);
 
-/* A new block will be compressed: free the kept ones, if that was wanted. NULL is accepted. */
+/* A new block will be compressed: free the kept ones if dw_stored_window_spare_workers() was
+ * called. NULL is accepted. */
 void dw_stored_window_free_kept(struct stored_window *window);
 
 /* Wait until there is memory for kept blocks. Call it before one is read elsewhere. */

@@ -22,10 +22,10 @@
 /* What differences save at least: they need a Block, and another one for what follows. */
 #define LEAST_SAVED ((uint64_t)128)
 
-/* What other contexts save at least, in bytes: a chunk with new ones takes so much. */
+/* What other contexts save at least, in bytes: the size of a chunk that changes them. */
 #define CONTEXTS_COST ((uint64_t)16)
 
-/* Differences are tried at the distances of up to so many records. */
+/* Differences are tried at distances of 1 to this number of records. */
 #define MAX_RECORDS 4
 #define FAST_LEVEL  1
 
@@ -58,7 +58,7 @@ static int count(const struct chooser *chooser, lzma_options_lzma options,
 			     chooser->part, limit, bytes_out, err);
 }
 
-/* Pack in another way; make it the best if it saves more than this. */
+/* Pack in another way; make it the best if it saves more than this cost. */
 static int try_choice(const struct chooser *chooser, struct lzma_choice other,
 		      uint64_t cost, struct lzma_choice *best, dwarfs_error **err)
 {
@@ -97,7 +97,7 @@ static int find_distance(const struct chooser *chooser, unsigned *distance_out,
 	return ret;
 }
 
-/* Of a record of this size, and of its numbers. */
+/* Log2 of the alignment of records of this size, at most 4. */
 static uint8_t alignment_bits(uint32_t record_bytes)
 {
 	uint8_t bits = 0;
