@@ -11,6 +11,7 @@
 
 #include <dwarfs/salvage.h>
 
+#include "format/frozen.h"
 #include "format/history_write.h"
 #include "format/side.h"
 #include "read/file.h"
@@ -518,7 +519,8 @@ int dw_source_load_other_sections(const dwarfs_image *image, struct source_image
 	return 0;
 }
 
-/* Load a section unpacked, to be compressed again. */
+/* Load a section unpacked, to be compressed again. Records of metadata are then read in place,
+ * which needs the padding. */
 static int load_unpacked(const dwarfs_image *image, uint32_t number,
 			 struct stored_section *section, dwarfs_error **err)
 {
@@ -533,9 +535,10 @@ static int load_unpacked(const dwarfs_image *image, uint32_t number,
 	size = packed.unpacked_bytes;
 	section->header = packed.header;
 	section->is_unpacked = true;
-	if (size > SIZE_MAX - 1)
+	if (size > SIZE_MAX - DW_FROZEN_PADDING)
 		ret = dw_fail_nomem(err);
-	else if ((ret = dw_buffer_reserve(&section->payload, (size_t)size + 1, err)) == 0)
+	else if ((ret = dw_buffer_reserve(&section->payload,
+					  (size_t)size + DW_FROZEN_PADDING, err)) == 0)
 		ret = dw_codec_unpack(packed.header.compression,
 				      dw_buffer_span(&packed.payload),
 				      section->payload.data, (size_t)size, err);
