@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TESTS = os.path.join(ROOT, "tests", "bindings")
@@ -33,6 +34,7 @@ ENVIRONMENTS = (
 PYSPARK = "pyspark==3.5.3"
 LIMIT = 600  # seconds for a test or an installation that hangs, beside another one
 AT_A_TIME = 2
+TIMES = []  # beginning, end and name of each step
 
 
 class Counts:
@@ -95,15 +97,25 @@ def say(text):
     sys.stdout.flush()
 
 
-def run(*command, **options):
-    """The exit code and the output of a program; None if it hangs."""
+def run(step, *command, **options):
+    """The exit code and the output of a program; None if it hangs. Its time is that of a step."""
+    began = time.monotonic()
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace",
                               timeout=LIMIT, check=False, **options)
     except subprocess.TimeoutExpired:
         return None, f"not finished after {LIMIT} seconds"
+    finally:
+        TIMES.append((began, time.monotonic(), step))
     return done.returncode, done.stdout
+
+
+def say_times(began):
+    """When each step began and how long it took, in seconds."""
+    say("\n   from  seconds  step")
+    for start, end, step in sorted(TIMES):
+        say(f"{start - began:7.1f}  {end - start:7.1f}  {step}")
 
 
 def last_line(text):
@@ -113,7 +125,7 @@ def last_line(text):
 def build(output):
     """The counts of the build, and the path of the wheel, or None."""
     counts, wheel = Counts(), None
-    code, text = run(sys.executable, os.path.join(ROOT, "scripts", "wheels.py"), output)
+    code, text = run("wheels.py", sys.executable, os.path.join(ROOT, "scripts", "wheels.py"), output)
     if code != 0 and re.search(r"No matching distribution|Could not find a version|"
                                r"Max retries|NewConnectionError|ReadTimeout", text):
         counts.skip("all", f"no packages from PyPI: {last_line(text)}")
@@ -131,10 +143,10 @@ def test(folder, built, packages, names):
     """Install packages and the wheel, once it is built, in an environment of their own, and run tests
     there."""
     counts = Counts()
-    python = os.path.join(folder, "bin", "python")
-    code, text = run(sys.executable, "-m", "venv", "--clear", folder)
+    python, name = os.path.join(folder, "bin", "python"), os.path.basename(folder)
+    code, text = run(f"{name}: environment", sys.executable, "-m", "venv", "--clear", folder)
     if code == 0:
-        code, text = run(python, "-m", "pip", "install", "--quiet", *packages)
+        code, text = run(f"{name}: packages", python, "-m", "pip", "install", "--quiet", *packages)
     if code != 0:
         for name in names:
             counts.skip(name, f"{' '.join(packages)} cannot be installed: {last_line(text)}")
@@ -142,7 +154,7 @@ def test(folder, built, packages, names):
     wheel = built.result()[1]
     if not wheel:
         return counts
-    code, text = run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    code, text = run(f"{name}: wheel", python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     if code != 0:
         counts.failed += 1
         say(text)
@@ -150,7 +162,8 @@ def test(folder, built, packages, names):
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     env.update(PYTHONDONTWRITEBYTECODE="1", DWARFS_BINDINGS="installed")
     for name in names:
-        code, text = run(python, os.path.join(TESTS, name), "-v", env=env, cwd=folder)
+        code, text = run(f"{os.path.basename(folder)}: {name}", python, os.path.join(TESTS, name), "-v",
+                         env=env, cwd=folder)
         counts.add(f"{name} ({packages[0]})", code, text)
     return counts
 
@@ -163,18 +176,18 @@ def spark(folder):
     if not shutil.which("javac"):
         counts.skip(name, "no JDK")
         return counts
-    code, text = run(sys.executable, "-m", "venv", "--clear", folder)
+    code, text = run("spark: environment", sys.executable, "-m", "venv", "--clear", folder)
     if code == 0:
-        code, text = run(python, "-m", "pip", "install", "--quiet", PYSPARK)
+        code, text = run("spark: packages", python, "-m", "pip", "install", "--quiet", PYSPARK)
     if code != 0:
         counts.skip(name, f"{PYSPARK} cannot be installed: {last_line(text)}")
         return counts
     (jars,) = glob.glob(os.path.join(folder, "lib", "python*", "site-packages", "pyspark", "jars"))
     jars = os.path.join(jars, "*")
-    code, text = run("meson", "setup", build, ROOT, "-Djava=enabled", f"-Dhadoop={jars}",
+    code, text = run("spark: meson setup", "meson", "setup", build, ROOT, "-Djava=enabled", f"-Dhadoop={jars}",
                      "-Dpython=disabled", "-Dtests=disabled")
     if code == 0:
-        code, text = run("meson", "compile", "-C", build, "mkdwarfs", "dwarfs_jni", "dwarfs-jar")
+        code, text = run("spark: meson compile", "meson", "compile", "-C", build, "mkdwarfs", "dwarfs_jni", "dwarfs-jar")
     built = glob.glob(os.path.join(build, "bindings", "java", "dwarfs-*.jar"))
     if code != 0 or len(built) != 1:
         counts.failed += 1
@@ -182,7 +195,7 @@ def spark(folder):
         return counts
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", MKDWARFS=os.path.join(build, "utils", "mkdwarfs"),
                PYTHONPATH=os.path.join(ROOT, "tests", "support"))
-    code, text = run(python, os.path.join(TESTS, name), built[0], os.path.join(build, "bindings", "java"),
+    code, text = run(f"spark: {name}", python, os.path.join(TESTS, name), built[0], os.path.join(build, "bindings", "java"),
                      jars, env=env, cwd=folder)
     counts.add_tap(f"{name} ({PYSPARK})", code, text)
     return counts
@@ -191,7 +204,7 @@ def spark(folder):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    output = os.path.abspath(sys.argv[1])
+    output, began = os.path.abspath(sys.argv[1]), time.monotonic()
     # A shell lets background processes ignore it, and the programs started here would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -204,6 +217,7 @@ def main():
         counts = built.result()[0]
         for done in tests:
             counts.join(done.result())
+    say_times(began)
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0
 
