@@ -18,7 +18,7 @@ from unittest import mock
 
 try:
     import dwarfs
-    from dwarfs import distributed
+    from dwarfs import _search, distributed
 except ImportError as error:
     print(f"the Python package is not built: {error}")
     sys.exit(77)
@@ -179,7 +179,7 @@ class Packing(Case):
         for start in "spawn", "fork":
             context = multiprocessing.get_context(start)
             with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as executor, \
-                    mock.patch.object(distributed, "_BATCH_FILES", 3):
+                    mock.patch.object(_search, "_BATCH_FILES", 3):
                 self.pack(executor)
             self.assert_is_tree()
 
@@ -262,7 +262,7 @@ class Packing(Case):
     def test_shares_take_about_the_same_time(self):
         """Files that have their first lines in common with others take half as long."""
         def contents(number, size, features):
-            return [distributed._Content((f"{features(i)[0]:04}-{i}.txt",), size, features(i))
+            return [_search.Content((f"{features(i)[0]:04}-{i}.txt",), size, features(i))
                     for i in range(number)]
         different = contents(100, 1000, lambda i: (i, i + 1000))
         alike = contents(200, 1000, lambda i: (2000 + i // 20, 3000 + i // 20))
@@ -272,19 +272,19 @@ class Packing(Case):
         shares = distributed._assign(different + common, 2)
         self.assertEqual([len(share) for share in shares], [150, 150])
         self.assertEqual(distributed._assign([], 2), [[], []])
-        empty = distributed._Content(("x",), 0, ())
+        empty = _search.Content(("x",), 0, ())
         self.assertEqual(distributed._assign([empty], 2), [[empty], []])
 
     def test_features_of_equal_files_are_found_once(self):
         path = self.dir / "lines"
         path.write_text("a line of enough bytes\n" * 3 + "another one, too, is there\n")
-        first = distributed._look([(str(path), True, False)])
-        with mock.patch.object(distributed, "_features") as features:
-            self.assertEqual(distributed._look([(str(path), True, False)]), first)
+        first = _search._look([(str(path), True, False)])
+        with mock.patch.object(_search, "_features") as features:
+            self.assertEqual(_search._look([(str(path), True, False)]), first)
         features.assert_not_called()
         self.assertEqual(len(first[0][1]), 2)
-        self.assertEqual(distributed._look([(str(path), False, False)]), [(b"", first[0][1])])
-        self.assertEqual(distributed._look([(str(self.dir / "none"), True, False)]), [(b"", ())])
+        self.assertEqual(_search._look([(str(path), False, False)]), [(b"", first[0][1])])
+        self.assertEqual(_search._look([(str(self.dir / "none"), True, False)]), [(b"", ())])
         path.unlink()
 
     def test_a_lost_share_is_done_again(self):
@@ -437,7 +437,7 @@ class Packing(Case):
 
     def test_similar_files_meet(self):
         shares = distributed._assign(
-            [distributed._Content((f"r{number % 5}/{name}",), 1000, ())
+            [_search.Content((f"r{number % 5}/{name}",), 1000, ())
              for number, name in enumerate(["a.c", "b.txt", "c.h", "d.py"] * 5)], 4)
         self.assertEqual([len(share) for share in shares], [5, 5, 5, 5])
         for share in shares:
@@ -445,8 +445,8 @@ class Packing(Case):
 
     def test_contents_with_a_rare_line_in_common_are_a_cluster(self):
         clusters = distributed._cluster([
-            distributed._Content(("a.x",), 1, (7, 8)), distributed._Content(("b.y",), 1, (8,)),
-            distributed._Content(("c.z",), 1, (9,))])
+            _search.Content(("a.x",), 1, (7, 8)), _search.Content(("b.y",), 1, (8,)),
+            _search.Content(("c.z",), 1, (9,))])
         self.assertEqual(sorted(map(len, clusters)), [1, 2])
 
 

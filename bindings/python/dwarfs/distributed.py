@@ -16,9 +16,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import errno
-import hashlib
 import importlib
-import itertools
 import operator
 import os
 import re
@@ -27,8 +25,7 @@ import socket
 import stat
 import tempfile
 import threading
-import zlib
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence, TypeVar, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeVar, Union
 
 from . import _dwarfs
 from ._builder import Builder, Counts
@@ -37,6 +34,8 @@ from ._context import Context
 from ._image import Image, image_handle
 from ._pack import listed_paths, refuse_one_path
 from ._path import Path
+from ._search import Content, Roots, is_one_directory, search
+from ._tasks import Tasks
 
 __all__ = ["Partition", "RayExecutor", "pack", "partitions"]
 
@@ -44,19 +43,12 @@ Result = TypeVar("Result")
 #: A directory, several that are merged, or directories by their paths in the image.
 Sources = Union[str, bytes, "os.PathLike[Any]", Iterable[Any], Mapping[Any, Any]]
 
-_HEAD_BYTES = 1 << 16
-_LINES = 64  # of the beginning of a file, for its features
 _COMMON = 32  # a feature of more files says nothing
 _DIVIDE_SECONDS = 0.25
 _LOST_SECONDS = 10.0
 _MAX_WORKERS = 1024
 _REMOVALS = 10
-_BATCH_FILES = 2000
 _BATCH_ENTRIES = 1000  # of an image
-_BATCH_BYTES = 64 << 20
-# Of contents that this process has read: 20,000 files of releases take 0.32 s, 0.50 s without.
-_known_features: dict[bytes, tuple[int, ...]] = {}
-_MAX_KNOWN = 1 << 15
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -176,20 +168,6 @@ def _files(image: Image, wanted: set[str] | None) -> Iterator[tuple[str, int, in
 # -- making -----------------------------------------------------------------------------------
 
 
-class _File(NamedTuple):
-    path: str  # in the image
-    source: str  # on disk
-    size: int
-
-
-class _Content(NamedTuple):
-    """What is stored once."""
-
-    paths: tuple[str, ...]  # in the image, of all files that have it
-    size: int
-    features: tuple[int, ...]
-
-
 def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any, *,
          shares: int | None = None, overwrite: bool = False, retries: int = 3,
          temporary: str | os.PathLike[Any] | None = None, share_workers: int | None = None,
@@ -226,17 +204,17 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
     Context(workers=share_workers)  # an error before there is any work
     paths = options.pop("paths", None)
     if paths is not None:
-        if not _is_one_directory(roots):
+        if not is_one_directory(roots):
             raise ValueError("paths: they are those of one directory")
         paths = listed_paths(roots[0][1], paths)
     os.stat(os.path.dirname(target))  # before all files are read
-    contents = _search(roots, paths, options, executor, retries, _paths_in(roots, target))
+    contents = search(roots, paths, options, executor, retries, _paths_in(roots, target))
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
                               dir=os.path.abspath(temporary or os.path.dirname(target)))
     try:
         builder = _merger(_paths_in(roots, folder), paths,
                           {**options, "context": context, "progress": progress})
-        with _Tasks(executor, retries) as tasks:
+        with Tasks(executor, retries) as tasks:
             for number, share in enumerate(_assign(contents, count)):
                 if share:
                     tasks.add(_pack_share, roots,
@@ -293,7 +271,7 @@ def _version() -> str:
     return str(_dwarfs.dwarfs_version_string())
 
 
-def _roots(sources: Sources) -> tuple[tuple[str, str], ...]:
+def _roots(sources: Sources) -> Roots:
     """Pairs of a path in the image and an absolute directory."""
     if isinstance(sources, (str, bytes, os.PathLike)):
         sources = [sources]
@@ -309,24 +287,7 @@ def _roots(sources: Sources) -> tuple[tuple[str, str], ...]:
     return roots
 
 
-def _is_one_directory(roots: tuple[tuple[str, str], ...]) -> bool:
-    return len(roots) == 1 and not roots[0][0]
-
-
-def _source(roots: tuple[tuple[str, str], ...], path: str) -> str:
-    """The file on disk for a path in the image: later directories replace earlier ones."""
-    if _is_one_directory(roots):
-        return f"{roots[0][1]}/{path}"
-    source = path
-    for prefix, directory in reversed(roots):
-        if not prefix or path.startswith(prefix + "/"):
-            source = os.path.join(directory, path[len(prefix) + 1:] if prefix else path)
-            if len(roots) == 1 or os.path.lexists(source):
-                break
-    return source
-
-
-def _paths_in(roots: tuple[tuple[str, str], ...], path: str) -> frozenset[str]:
+def _paths_in(roots: Roots, path: str) -> frozenset[str]:
     """Where a file or directory on disk is in the image."""
     found = set()
     for prefix, directory in roots:
@@ -339,127 +300,16 @@ def _paths_in(roots: tuple[tuple[str, str], ...], path: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _search(roots: tuple[tuple[str, str], ...], paths: list[str] | None,
-            options: dict[str, Any], executor: Any, retries: int,
-            output: frozenset[str]) -> list[_Content]:
-    """The distinct contents of the regular files that the options let in, but for those of the
-    output.
-
-    The workers begin with small files while others are found. Of larger ones, only those of a
-    size that occurs twice are read to their end.
-    """
-    large: list[_File] = []
-
-    # Gets the handle of an entry: most of an InputFile is not needed.
-    def collect(handle: Any) -> bool:
-        if stat.S_ISREG(_dwarfs.dwarfs_input_mode(handle)):
-            path = _dwarfs.dwarfs_input_path(handle)
-            if path in output:
-                return True  # write() leaves it out
-            file = _File(path, _source(roots, path), _dwarfs.dwarfs_input_bytes(handle))
-            if file.size <= _HEAD_BYTES:
-                looks.add(file, True)
-            else:
-                large.append(file)
-        return True
-    with _Tasks(executor, retries) as tasks:
-        tasks.add(_look, [])  # an executor that forks should do it before the scan
-        looks = _Looks(tasks)
-        builder = Builder(**options)
-        _dwarfs.dwarfs_builder_set_include(builder._handle, collect)
-        if _is_one_directory(roots):
-            builder._add_directory(roots[0][1], paths)  # collects while it scans
-        else:
-            for prefix, directory in roots:
-                builder.add_tree(directory, prefix)
-        _dwarfs.dwarfs_builder_scan(builder._handle)
-        sizes = collections.Counter(file.size for file in large)
-        for file in sorted(large):
-            looks.add(file, sizes[file.size] > 1)
-        found = sorted(looks.results(), key=lambda look: look[0].path)
-    groups: dict[Any, list[int]] = {}
-    for number, (file, (digest, _)) in enumerate(found):
-        groups.setdefault((file.size, digest or file.path), []).append(number)
-    return [_Content(tuple(found[number][0].path for number in group),
-                     found[group[0]][0].size, found[group[0]][1][1])
-            for group in groups.values()]
-
-
-class _Looks:
-    """Files at which workers look, in batches."""
-
-    def __init__(self, tasks: _Tasks) -> None:
-        self._tasks = tasks
-        self._files: list[_File] = []
-        self._batch: list[tuple[str, bool, bool]] = []
-        self._bytes = 0
-
-    def add(self, file: _File, whole: bool) -> None:
-        """Look at a file, to its end if it is to be compared with others."""
-        self._files.append(file)
-        self._batch.append((file.source, whole, file.size > _HEAD_BYTES))
-        self._bytes += file.size if whole else _HEAD_BYTES
-        if len(self._batch) >= _BATCH_FILES or self._bytes >= _BATCH_BYTES:
-            self._start()
-
-    def _start(self) -> None:
-        self._tasks.add(_look, self._batch)
-        self._batch = []
-        self._bytes = 0
-
-    def results(self) -> Iterator[tuple[_File, tuple[bytes, tuple[int, ...]]]]:
-        """All files with what was found."""
-        if self._batch:
-            self._start()
-        return zip(self._files, itertools.chain.from_iterable(self._tasks.results()))
-
-
-def _look(batch: list[tuple[str, bool, bool]]) -> list[tuple[bytes, tuple[int, ...]]]:
-    """By a worker: a digest, or nothing if the file is not read to its end, and features."""
-    return [_look_at(*file) for file in batch]
-
-
-def _look_at(source: str, whole: bool, is_large: bool) -> tuple[bytes, tuple[int, ...]]:
-    try:
-        # O_BINARY: of Windows. Files are not inherited by other programs in any case.
-        descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        try:
-            head = os.read(descriptor, _HEAD_BYTES)
-            digest = hashlib.blake2b(head, digest_size=16)
-            while whole and is_large and (more := os.read(descriptor, 1 << 20)):
-                digest.update(more)
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return b"", ()  # packing reports it
-    if not whole:
-        return b"", _features(head)
-    found = digest.digest()
-    features = _known_features.get(found)
-    if features is None:
-        if len(_known_features) >= _MAX_KNOWN:
-            _known_features.clear()
-        features = _known_features[found] = _features(head)
-    return found, features
-
-
-def _features(head: bytes) -> tuple[int, ...]:
-    """Two of the lines at the beginning, the same ones for files that have them in common."""
-    lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if len(line) > 16]
-    checks = sorted({zlib.crc32(line) for line in lines or [head[:4096]] if line})
-    return tuple(checks[:2])
-
-
-def _assign(contents: list[_Content], count: int) -> list[list[_Content]]:
+def _assign(contents: list[Content], count: int) -> list[list[Content]]:
     """Divide contents into shares that take about the same time, with similar ones side by side."""
     clusters = _cluster(contents)
-    order: list[_Content] = []
+    order: list[Content] = []
     for cluster in sorted(clusters, key=lambda cluster: _name_key(cluster[0].paths[0])):
         order += sorted(cluster, key=lambda content: (_name_key(content.paths[0]),
                                                       content.paths[0]))
     costs = _costs(order)
     total = sum(costs)
-    shares: list[list[_Content]] = [[] for _ in range(count)]
+    shares: list[list[Content]] = [[] for _ in range(count)]
     done = 0
     for content, cost in zip(order, costs):
         # The share in which the middle of the content is.
@@ -469,7 +319,7 @@ def _assign(contents: list[_Content], count: int) -> list[list[_Content]]:
     return shares
 
 
-def _costs(contents: Sequence[_Content]) -> list[int]:
+def _costs(contents: Sequence[Content]) -> list[int]:
     """Estimates of the time that contents take. About half of what is like earlier contents is
     found in them, and not compressed again."""
     counts = collections.Counter(key for content in contents for key in content.features)
@@ -489,7 +339,7 @@ def _name_key(path: str) -> tuple[str, str]:
     return suffix.lower(), re.sub(r"[\d._-]+", "", stem).lower()
 
 
-def _cluster(contents: list[_Content]) -> list[list[_Content]]:
+def _cluster(contents: list[Content]) -> list[list[Content]]:
     """Sets of contents with a name or a rare feature in common."""
     leader = list(range(len(contents)))
 
@@ -509,13 +359,13 @@ def _cluster(contents: list[_Content]) -> list[list[_Content]]:
             for number in numbers[1:]:
                 a, b = find(numbers[0]), find(number)
                 leader[max(a, b)] = min(a, b)
-    clusters: dict[int, list[_Content]] = {}
+    clusters: dict[int, list[Content]] = {}
     for number, content in enumerate(contents):
         clusters.setdefault(find(number), []).append(content)
     return list(clusters.values())
 
 
-def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], output: str,
+def _pack_share(roots: Roots, wanted: frozenset[str], output: str,
                 options: dict[str, Any], workers: int | None, version: str) -> str:
     """By a worker: an image of some of the files, at their paths."""
     if version != _version():
@@ -534,7 +384,7 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
 
     def include(entry: InputFile) -> bool:
         return entry.path in (parents if stat.S_ISDIR(entry.mode) else wanted)
-    if _is_one_directory(roots):
+    if is_one_directory(roots):
         own.pop("filters", None)  # which let these paths in
         builder = Builder(**own)
         builder._add_directory(roots[0][1], sorted(wanted))
@@ -627,64 +477,6 @@ def _share_order(options: dict[str, Any]) -> str | None:
     is_auto = (level is None
                or _dwarfs.dwarfs_level_text(level, _dwarfs.DWARFS_LEVEL_ORDER) == "auto")
     return "auto:max-trials=0" if is_auto else None
-
-
-def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-    """By a worker: an exception is a result, unlike the loss of the worker."""
-    try:
-        return True, function(*arguments)
-    except Exception as error:
-        return False, error
-
-
-class _Tasks:
-    """Functions that an executor calls from when they are added."""
-
-    def __init__(self, executor: Any, retries: int) -> None:
-        self._executor, self._retries = executor, retries
-        self._tasks: list[tuple[Any, ...]] = []
-        self._futures: list[Any] = []
-
-    def __enter__(self) -> _Tasks:
-        return self
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        """Do not begin what is not begun when there was an error."""
-        for future in self._futures if kind else []:
-            if future is not None and hasattr(future, "cancel"):
-                future.cancel()
-
-    def add(self, *task: Any) -> None:
-        """Add a function and its arguments."""
-        self._tasks.append(task)
-        self._futures.append(_submit(self._executor, task))
-
-    def results(self) -> list[Any]:
-        """What the functions return, in the order in which they were added."""
-        return [self._result(number) for number in range(len(self._tasks))]
-
-    def _result(self, number: int) -> Any:
-        task = self._tasks[number]
-        for attempt in range(self._retries + 1):
-            future = self._futures[number]
-            try:
-                good, value = _call(task[0], task[1:]) if future is None else future.result()
-                break
-            except Exception:
-                if attempt == self._retries:
-                    raise
-                self._futures[number] = _submit(self._executor, task)
-        if not good:
-            raise value
-        return value
-
-
-def _submit(executor: Any, task: tuple[Any, ...]) -> Any:
-    """A future, or None if the executor takes no more work."""
-    try:
-        return executor.submit(_call, task[0], task[1:])
-    except RuntimeError:  # BrokenExecutor is one, too
-        return None
 
 
 class RayExecutor:
