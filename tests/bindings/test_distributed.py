@@ -2,6 +2,7 @@
 """Reading and making images with several processes."""
 import collections
 import concurrent.futures
+import errno
 import hashlib
 import itertools
 import multiprocessing
@@ -9,6 +10,7 @@ import os
 import pathlib
 import pickle
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -18,7 +20,7 @@ from unittest import mock
 
 try:
     import dwarfs
-    from dwarfs import _search, distributed
+    from dwarfs import _listing, _look, _search, _tasks, distributed
 except ImportError as error:
     print(f"the Python package is not built: {error}")
     sys.exit(77)
@@ -175,11 +177,11 @@ class Packing(Case):
             pass
         context.set_workers.assert_not_called()
 
-    def test_batches_begin_during_the_scan(self):
+    def test_batches_of_few_files(self):
         for start in "spawn", "fork":
             context = multiprocessing.get_context(start)
             with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as executor, \
-                    mock.patch.object(_search, "_BATCH_FILES", 3):
+                    mock.patch.object(_listing, "BATCH_FILES", 3):
                 self.pack(executor)
             self.assert_is_tree()
 
@@ -278,13 +280,13 @@ class Packing(Case):
     def test_features_of_equal_files_are_found_once(self):
         path = self.dir / "lines"
         path.write_text("a line of enough bytes\n" * 3 + "another one, too, is there\n")
-        first = _search._look([(str(path), True, False)])
-        with mock.patch.object(_search, "_features") as features:
-            self.assertEqual(_search._look([(str(path), True, False)]), first)
+        first = _search._look_at_files([(str(path), True, False)])
+        with mock.patch.object(_look, "_features") as features:
+            self.assertEqual(_search._look_at_files([(str(path), True, False)]), first)
         features.assert_not_called()
         self.assertEqual(len(first[0][1]), 2)
-        self.assertEqual(_search._look([(str(path), False, False)]), [(b"", first[0][1])])
-        self.assertEqual(_search._look([(str(self.dir / "none"), True, False)]), [(b"", ())])
+        self.assertEqual(_search._look_at_files([(str(path), False, False)]), [(b"", first[0][1])])
+        self.assertEqual(_search._look_at_files([(str(self.dir / "none"), True, False)]), [(b"", ())])
         path.unlink()
 
     def test_a_lost_share_is_done_again(self):
@@ -347,6 +349,10 @@ class Packing(Case):
             self.pack(Inline(), retries=-1)
         with self.assertRaisesRegex(TypeError, "paths"):
             self.pack(Inline(), paths="empty")
+        with self.assertRaisesRegex(dwarfs.InvalidError, "filter rules"):
+            self.pack(Inline(), paths=["empty"], filters=["- x"])
+        with self.assertRaisesRegex(dwarfs.InvalidError, "empty name"):
+            distributed.pack({"a//b": self.tree}, self.output, Inline())
         (self.dir / "file").write_bytes(b"")
         for name, kind in (("missing", FileNotFoundError), ("file", NotADirectoryError)):
             with self.assertRaises(kind) as caught:
@@ -448,6 +454,216 @@ class Packing(Case):
             _search.Content(("a.x",), 1, (7, 8)), _search.Content(("b.y",), 1, (8,)),
             _search.Content(("c.z",), 1, (9,))])
         self.assertEqual(sorted(map(len, clusters)), [1, 2])
+
+
+class Recording(Inline):
+    """Keeps what is submitted, and how many batches of directories were not taken at a time."""
+
+    def __init__(self, lose=()):
+        super().__init__()
+        self.lists, self.given, self.most = [], 0, 0
+        self.losing = set(lose)  # numbers of the batches that are lost once
+
+    def submit(self, function, *arguments):
+        future = super().submit(function, *arguments)
+        if arguments[0] is not _listing._list:
+            return future
+        number = len(self.lists)
+        self.lists.append((arguments[1][1], future.result()[1]))
+        self.given += 1
+        self.most = max(self.most, self.given)
+        counted = mock.Mock()
+
+        def take():
+            self.given -= 1
+            if number in self.losing:
+                raise concurrent.futures.BrokenExecutor("the worker was killed")
+            return future.result()
+        counted.result = take
+        return counted
+
+
+class Listing(Case):
+    """The workers list what the library itself finds in the directories."""
+
+    def setUp(self):
+        super().setUp()
+        for number in range(60):
+            (self.tree / f"release-{number % 8}" / f"more-{number}").mkdir()
+        self.other = self.dir / "other"
+        (self.other / "release-1").mkdir(parents=True)
+        for name in "random", "none", "release-1/new.txt", "release-1/sub", os.fsdecode(b"\xff\n"):
+            (self.other / name).write_bytes(b"of another directory\n" * 5)
+        os.symlink("none", self.other / "same-1")  # instead of a file
+        (self.other / "empty").mkdir()  # likewise
+        (self.other / "empty/file").write_bytes(b"large" * 20_000)
+        self.addCleanup(shutil.rmtree, self.other)
+
+    def by_library(self, sources, filters, paths=None):
+        found = set()
+
+        def include(entry):
+            if stat.S_ISREG(entry.mode):
+                found.add((entry.path, entry.size))
+            return True
+        builder = dwarfs.Builder(include=include, filters=filters)
+        if paths is not None:
+            builder._add_directory(sources[0][1], paths)
+        for prefix, directory in sources if paths is None else ():
+            builder.add_tree(directory, prefix)
+        builder.write(None)
+        return found
+
+    def by_workers(self, sources, filters, paths=None, executor=None):
+        with _tasks.Tasks(executor or Inline(), 3) as tasks:
+            found = list(_listing.list_files(tasks, sources, filters, 2) if paths is None
+                         else _listing.list_paths(tasks, sources, paths, 2))
+        self.assertEqual(len({path for (path, _, _), _ in found}), len(found))
+        for (path, root, size), look in found:
+            source = _listing.source_of(sources, root, path)
+            with open(source, "rb") as data:
+                wanted = hashlib.blake2b(data.read(), digest_size=16).digest()
+            self.assertIn(look and look[0], (wanted, None))
+            if _listing.BATCH_FILES > len(found):
+                self.assertEqual(look is None, size > _look.HEAD_BYTES)
+        return {(path, size) for (path, _, size), _ in found}
+
+    def assert_same(self, sources, filters=(), paths=None):
+        sources = tuple((prefix, str(directory)) for prefix, directory in sources)
+        for count in 1, 7, 2000:
+            with self.subTest(sources, filters=filters, count=count), \
+                    mock.patch.object(_listing, "BATCH_FILES", count):
+                wanted = self.by_library(sources, filters, paths)
+                self.assertEqual(self.by_workers(sources, list(filters), paths), wanted)
+                self.assertTrue(wanted)
+
+    def test_directories(self):
+        tree, other = self.tree, self.other
+        for sources in ([("", tree)], [("", tree), ("", other)], [("", other), ("", tree)],
+                        [("in/it", tree)], [("in/it", tree), ("in", other), ("", other)],
+                        [("release-1", other), ("", tree)], [("", tree), ("release-1/sub", other)]):
+            self.assert_same(sources)
+
+    def test_filters(self):
+        for filters in (["- file-0.txt"], ["- sub/"], ["+ /release-1/***", "- *.txt"],
+                        ["- /in", "+ *"], ["- empty"]):
+            self.assert_same([("", self.tree)], filters)
+            self.assert_same([("", self.tree), ("", self.other)], filters)
+            self.assert_same([("in", self.tree), ("", self.other)], filters)
+
+    def test_paths(self):
+        self.assert_same([("", self.tree)], paths=["random", "none", "none/hard", "random", "link",
+                                                   "release-1/sub/file-0.txt"])
+
+    def test_paths_longer_than_the_system_takes(self):
+        above = os.open(self.tree, os.O_RDONLY)
+        for number in range(45):
+            name = "d" * 100
+            os.mkdir(name, dir_fd=above)
+            below = os.open(name, os.O_RDONLY, dir_fd=above)
+            os.close(above)
+            above = below
+            with open("file", "wb", opener=lambda name, flags: os.open(
+                    name, flags, 0o644, dir_fd=above)) as out:
+                out.write(b"deep")
+        os.close(above)
+        sources = (("", str(self.tree)),)
+        with _tasks.Tasks(Inline(), 0) as tasks:
+            found = {(path, size) for (path, _, size), _ in
+                     _listing.list_files(tasks, sources, [], 2)}
+        self.assertEqual(found, self.by_library(sources, []))
+        self.assertGreater(max(len(path) for path, _ in found), 4500)
+        self.pack(Inline())
+        self.assertEqual(dwarfs.compare(self.tree, str(self.output)), [])
+
+    def test_what_is_lost_is_listed_again(self):
+        sources = (("", str(self.tree)),)
+        with mock.patch.object(_listing, "BATCH_FILES", 5):
+            whole = Recording()
+            wanted = self.by_workers(sources, [], executor=whole)
+            self.assertGreater(len(whole.lists), 10)
+            losing = Recording(lose=[0, 3, 4])
+            self.assertEqual(self.by_workers(sources, [], executor=losing), wanted)
+        again = [batch for number, (batch, _) in enumerate(losing.lists) if number in losing.losing]
+        self.assertEqual(sorted(batch for batch, _ in losing.lists),
+                         sorted([batch for batch, _ in whole.lists] + again))
+        self.assertEqual(len(again), 3)
+
+    def test_batches_have_bounds(self):
+        """At most two for each worker at a time, and a worker does not list another directory when
+        it has enough entries."""
+        for number in range(600):
+            (self.tree / f"release-{number % 8}" / f"{number}").mkdir()
+        with mock.patch.object(_listing, "BATCH_FILES", 20), \
+                mock.patch.object(_listing, "_BATCH_DIRECTORIES", 10):
+            executor = Recording()
+            self.by_workers((("", str(self.tree)),), [], executor=executor)
+        self.assertEqual(executor.most, 4)
+        largest = max(len(list(path.iterdir())) for path in self.tree.rglob("*") if path.is_dir())
+        for given, (found, left) in executor.lists:
+            self.assertLessEqual(len(given), 10)
+            self.assertLessEqual(len(found) + len(left), len(given) + 20 + largest)
+
+    def test_a_worker_reads_no_more_small_files_than_a_batch_has(self):
+        roots = (("", str(self.tree)),)
+        with mock.patch.object(_listing, "BATCH_FILES", 7):
+            files, _ = _listing._list(roots, [("release-1/sub", (0,)), ("release-2/sub", (0,))], [])
+        self.assertEqual([look is None for _, look in files], [False] * 7 + [True] * (len(files) - 7))
+        self.assertGreater(len(files), 7)
+
+    def test_a_worker_that_cannot_read_a_directory(self):
+        """Its files are read by the process that merges the shares."""
+        original = _listing._scan
+
+        def scan(path):
+            if path.endswith("release-3/sub"):
+                raise PermissionError(errno.EACCES, "not for this worker", path)
+            return original(path)
+        with mock.patch.object(_listing, "_scan", scan):
+            counts = self.pack(Inline())
+        self.assertEqual(counts.errors, 0)
+        self.assertEqual(dwarfs.compare(self.tree, str(self.output)), [])
+
+    @unittest.skipIf(sys.platform == "win32", "no permissions")
+    def test_a_directory_that_cannot_be_read(self):
+        """It is empty in the image, and an error is counted, as with dwarfs.pack()."""
+        closed = self.tree / "release-3" / "sub"
+        closed.chmod(0)
+        self.addCleanup(closed.chmod, 0o755)
+        if os.geteuid() == 0:
+            self.pack(Inline())  # imports what another user may not be able to read
+            os.chmod(self.dir, 0o777)
+            self.output.unlink()
+            os.seteuid(65534)
+            self.addCleanup(os.seteuid, 0)
+        for sources in [self.tree], [self.tree, self.other]:
+            counts = distributed.pack(sources, self.output, Inline(), level=1, overwrite=True)
+            self.assertEqual(counts.errors, 1)
+            with dwarfs.open(self.output) as image:
+                self.assertEqual(list((image / "release-3/sub").iterdir()), [])
+                self.assertTrue((image / "release-2/sub/file-0.txt").is_file())
+
+    def test_files_of_rules(self):
+        """The rules are read once, where pack() is called."""
+        rules, more = self.dir / "rules", self.dir / "more"
+        rules.write_text(f"# a comment\n\n+ file-1.txt\r\n.  {more}\n")
+        more.write_bytes(b"- file-*\n- \xff*")
+        filters = [f" . {rules}"]
+        given = list(distributed._without_files(filters))
+        self.assertEqual(given, ["+ file-1.txt", "- file-*", os.fsdecode(b"- \xff*")])
+        sources = (("", str(self.tree)), ("", str(self.other)))
+        self.assertEqual(self.by_workers(sources, given), self.by_library(sources, filters))
+
+        class Removing(Inline):
+            def submit(self, function, *arguments):
+                for path in rules, more:
+                    path.unlink(missing_ok=True)
+                return super().submit(function, *arguments)
+        with mock.patch.object(distributed, "_merger", return_value=dwarfs.Builder()), \
+                self.assertRaisesRegex(RuntimeError, "enough"):
+            with mock.patch.object(distributed, "_assign", side_effect=RuntimeError("enough")):
+                self.pack(Removing(), filters=filters)
+        self.assertFalse(rules.exists())
 
 
 class Partitions(Case):

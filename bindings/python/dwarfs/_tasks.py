@@ -2,7 +2,8 @@
 """Functions that workers call, again if a worker is lost."""
 from __future__ import annotations
 
-from typing import Any, Callable
+import collections
+from typing import Any, Callable, Iterator
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
@@ -14,42 +15,45 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[boo
 
 
 class Tasks:
-    """Functions that an executor calls from when they are added."""
+    """Functions that an executor calls from when they are added. Its length is the number of those
+    whose results were not taken."""
 
     def __init__(self, executor: Any, retries: int) -> None:
         self._executor, self._retries = executor, retries
-        self._tasks: list[tuple[Any, ...]] = []
-        self._futures: list[Any] = []
+        self._tasks: collections.deque[tuple[Any, tuple[Any, ...]]] = collections.deque()
 
     def __enter__(self) -> Tasks:
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         """Do not begin what is not begun when there was an error."""
-        for future in self._futures if kind else []:
+        for future, _task in self._tasks if kind else ():
             if future is not None and hasattr(future, "cancel"):
                 future.cancel()
 
+    def __len__(self) -> int:
+        return len(self._tasks)
+
     def add(self, *task: Any) -> None:
         """Add a function and its arguments."""
-        self._tasks.append(task)
-        self._futures.append(_submit(self._executor, task))
+        self._tasks.append((_submit(self._executor, task), task))
 
-    def results(self) -> list[Any]:
-        """What the functions return, in the order in which they were added."""
-        return [self._result(number) for number in range(len(self._tasks))]
+    def results(self) -> Iterator[Any]:
+        """Take what the functions return, in the order in which they were added."""
+        while self._tasks:
+            yield self.take()
 
-    def _result(self, number: int) -> Any:
-        task = self._tasks[number]
+    def take(self) -> Any:
+        """What the function returns that was added first, and forget it."""
+        future, task = self._tasks.popleft()
         for attempt in range(self._retries + 1):
-            future = self._futures[number]
             try:
                 good, value = _call(task[0], task[1:]) if future is None else future.result()
                 break
             except Exception:
                 if attempt == self._retries:
                     raise
-                self._futures[number] = _submit(self._executor, task)
+                future = _submit(self._executor, task)
         if not good:
             raise value
         return value

@@ -31,10 +31,12 @@ from . import _dwarfs
 from ._builder import Builder, Counts
 from ._callbacks import InputFile
 from ._context import Context
+from ._errors import ErrorCode, make_error
 from ._image import Image, image_handle
+from ._listing import Roots, is_one_directory
 from ._pack import listed_paths, refuse_one_path
 from ._path import Path
-from ._search import Content, Roots, is_one_directory, search
+from ._search import Content, search
 from ._tasks import Tasks
 
 __all__ = ["Partition", "RayExecutor", "pack", "partitions"]
@@ -174,8 +176,8 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
          **options: Any) -> Counts:
     """Make an image of directories by the workers of an executor.
 
-    The workers compare files and pack `shares` of them (by default as many as the executor says
-    it has workers, or 4), which are put together without compressing them again. Equal files are
+    The workers list directories, compare files and pack `shares` of them (by default as many as
+    the executor says it has workers, or 4), which are put together without compressing them again. Equal files are
     in one share and are stored once; files of similar names or contents are in one share where
     possible. The image depends on the inputs, the options and `shares`, not on who worked.
 
@@ -208,7 +210,10 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
             raise ValueError("paths: they are those of one directory")
         paths = listed_paths(roots[0][1], paths)
     os.stat(os.path.dirname(target))  # before all files are read
-    contents = search(roots, paths, options, executor, retries, _paths_in(roots, target))
+    options["filters"] = _check(roots, paths, options)
+    contents = search(roots, paths, options["filters"], executor, retries,
+                      max(count, getattr(executor, "_max_workers", None) or 1),
+                      _paths_in(roots, target))
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
                               dir=os.path.abspath(temporary or os.path.dirname(target)))
     try:
@@ -228,6 +233,31 @@ def pack(sources: Sources, output: str | bytes | os.PathLike[Any], executor: Any
         return builder.write(target, overwrite=overwrite)
     finally:
         _remove(folder)
+
+
+def _check(roots: Roots, paths: list[str] | None, options: dict[str, Any]) -> list[str]:
+    """Refuse invalid options before there is any work. Returns the filter rules, with those of
+    files in their places, as other machines may not have the files."""
+    filters = [os.fsdecode(rule) for rule in options.get("filters", ())]
+    if filters and paths is not None:
+        raise make_error(ErrorCode.INVALID, "filter rules cannot be combined with a list of paths")
+    builder = Builder(**{**options, "filters": filters})
+    for prefix, _ in roots:
+        builder.add(prefix, mode=stat.S_IFDIR | 0o755)
+    return list(_without_files(filters))
+
+
+def _without_files(rules: Iterable[str]) -> Iterator[str]:
+    """Filter rules that a builder has accepted, with the lines of files instead of their names."""
+    for rule in rules:
+        if not rule.lstrip(" \t").startswith("."):
+            yield rule
+            continue
+        name = rule.lstrip(" \t")[1:].lstrip(" \t")
+        with open(name, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            lines = [line.rstrip("\r\n") for line in file]
+        yield from _without_files(line for line in lines
+                                  if line.strip(" \t") and not line.startswith("#"))
 
 
 def _merger(excluded: frozenset[str], paths: list[str] | None,
