@@ -15,6 +15,7 @@ try:
     import dwarfs
     import dwarfs.fsspec
     from dwarfs import distributed
+    from killing import PackingWithLosses
 except ImportError as error:
     print(f"not installed: {error}")
     sys.exit(77)
@@ -71,6 +72,30 @@ class Dask(unittest.TestCase):
             distributed.pack(self.tree, self.dir / "made.dwarfs", client.get_executor(),
                              shares=2, level=1, temporary=self.dir)
         self.assertEqual(dwarfs.compare(self.tree, str(self.dir / "made.dwarfs")), [])
+
+
+class Losses(PackingWithLosses, unittest.TestCase):
+    """A worker of a cluster of processes is killed by SIGKILL."""
+
+    def pack_in_cluster(self, name, allowed_failures):
+        folder = tempfile.mkdtemp(prefix="dwarfs-dask-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        with dask.config.set({"distributed.scheduler.allowed-failures": allowed_failures}), \
+                dask_distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
+                                              dashboard_address=None,
+                                              local_directory=folder) as cluster, \
+                dask_distributed.Client(cluster) as client:
+            return self.pack_with_loss(client.get_executor(), name)
+
+    def test_dask_does_a_share_again(self):
+        self.assertEqual(self.pack_in_cluster("_pack_share", 3)["_pack_share"], 2)
+
+    def test_pack_does_a_share_again(self):
+        """Dask gives up."""
+        self.assertEqual(self.pack_in_cluster("_pack_share", 0)["_pack_share"], 3)
+
+    def test_pack_lists_directories_again(self):
+        self.assertEqual(self.pack_in_cluster("_list", 0)["_list"], 2)
 
 
 if __name__ == "__main__":

@@ -11,20 +11,28 @@ try:
     import ray
     import dwarfs
     from dwarfs import distributed
+    from killing import PackingWithLosses
 except ImportError as error:
     print(f"not installed: {error}")
     sys.exit(77)
 
 
+def setUpModule():
+    for attempt in range(3):  # a busy machine may not start a node in the 30 seconds that it has
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            return
+        except Exception as error:
+            ray.shutdown()
+            if attempt == 2 or "startup" not in str(error):
+                raise
+
+
+def tearDownModule():
+    ray.shutdown()
+
+
 class Ray(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-
-    @classmethod
-    def tearDownClass(cls):
-        ray.shutdown()
-
     def test_data_sets_of_binary_files(self):
         try:
             import ray.data
@@ -62,6 +70,23 @@ class Ray(unittest.TestCase):
                        for part in distributed.partitions(image, 2)]
             self.assertEqual(sum(sum(future.result()) for future in futures),
                              sum(path.stat().st_size for path in tree.iterdir()))
+
+
+class Losses(PackingWithLosses, unittest.TestCase):
+    """A worker is killed by SIGKILL."""
+
+    def test_ray_does_a_share_again(self):
+        names = self.pack_with_loss(distributed.RayExecutor(), "_pack_share")
+        self.assertEqual(names["_pack_share"], 2)
+
+    def test_pack_does_a_share_again(self):
+        """Ray does not."""
+        names = self.pack_with_loss(distributed.RayExecutor(max_retries=0), "_pack_share")
+        self.assertEqual(names["_pack_share"], 3)
+
+    def test_pack_lists_directories_again(self):
+        names = self.pack_with_loss(distributed.RayExecutor(max_retries=0), "_list")
+        self.assertEqual(names["_list"], 2)
 
 
 if __name__ == "__main__":
