@@ -6,12 +6,14 @@
 
 Uses a virtual environment below OUTPUT with packages from PyPI. The wheel is made from the sdist,
 holds the codec libraries, and is checked by auditwheel and abi3audit; then it is installed in an
-environment of its own and used. The sdist has what git has: changes must be committed.
+environment of its own and used. The sdist has what git has: changes must be committed. Prints each
+program with its time.
 """
 import os
 import subprocess
 import sys
 import tarfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOLS = ["build", "meson>=1.3", "meson-python>=0.16", "ninja", "swig>=4.2", "auditwheel", "abi3audit",
@@ -45,12 +47,15 @@ CODECS = ("zstd:level=3", "lz4", "lz4hc:level=9", "lzma:level=1", "brotli:qualit
 
 def run(*command, **options):
     print("+", *command, flush=True)
-    return subprocess.run(command, check=True, **options)
+    began = time.monotonic()
+    done = subprocess.run(command, check=True, **options)
+    print(f"  {time.monotonic() - began:.1f} seconds", flush=True)
+    return done
 
 
-def environment(folder):
+def environment(folder, *options):
     """The directory of the programs of a new virtual environment."""
-    run(sys.executable, "-m", "venv", "--clear", folder)
+    run(sys.executable, "-m", "venv", "--clear", *options, folder)
     return os.path.join(folder, "bin")
 
 
@@ -71,7 +76,7 @@ def main():
         if name.endswith((".whl", ".tar.gz")):
             os.unlink(os.path.join(output, name))
     tools = environment(os.path.join(output, "tools"))
-    run(os.path.join(tools, "pip"), "install", "--quiet", *TOOLS)
+    run(os.path.join(tools, "pip"), "install", "--quiet", "--no-compile", *TOOLS)
     env = {**os.environ, "PATH": tools + os.pathsep + os.environ["PATH"]}
     # The packages that the build needs are those of the environment.
     build = [os.path.join(tools, "python"), "-m", "build", "--no-isolation"]
@@ -94,8 +99,9 @@ def main():
     run(os.path.join(tools, "auditwheel"), "show", wheel, env=env)
     run(os.path.join(tools, "abi3audit"), "--strict", "--report", wheel, env=env,
         stdout=subprocess.DEVNULL)
-    user = environment(os.path.join(output, "user"))
-    run(os.path.join(user, "pip"), "install", "--quiet", "--no-index", wheel)
+    user = environment(os.path.join(output, "user"), "--without-pip")
+    run(os.path.join(tools, "pip"), "--python", os.path.join(user, "python"), "install", "--quiet",
+        "--no-index", wheel)
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     for program in [*(PROGRAM.format(codec=codec) for codec in CODECS), SOUNDS]:
         run(os.path.join(user, "python"), "-c", program, env=clean, cwd=output)
