@@ -47,6 +47,9 @@ void *dw_pages_new_wiped_by_fork(size_t bytes);
  * nothing for memory of an allocator of the program. */
 void dw_pages_use_huge(void *from, size_t bytes);
 
+/* For less memory, what huge pages save is little. */
+#define DW_HUGE_FROM_BYTES ((size_t)8 << 20)
+
 /* A range is about to be written: if it is large, populate it at once instead of page
  * by page, also in memory of an allocator of the program. */
 void dw_pages_prepare(void *from, size_t bytes);
