@@ -21,7 +21,7 @@
 
 /* A process of 32 bits cannot use all memory of a larger machine: of its 4 GiB, the kernel may
  * keep 2. */
-#define MAX_ADDRESS_BYTES (SIZE_MAX / 2)
+#define MAX_ADDRESS_BYTES ((uint64_t)(SIZE_MAX / 2) + 1)
 
 static long count_processors(void)
 {

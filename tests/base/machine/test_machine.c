@@ -46,9 +46,10 @@ static void memory_is_that_of_the_machine_at_most(void **state)
 {
 	uint64_t machine =
 		(uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t addresses = (uint64_t)(SIZE_MAX / 2) + 1;
 
 	assert_in_range(dwarfs_usable_memory(), 1 << 20,
-			machine < SIZE_MAX / 2 ? machine : SIZE_MAX / 2);
+			machine < addresses ? machine : addresses);
 }
 
 #ifdef RLIMIT_AS
