@@ -20,6 +20,11 @@
 #define MOST_UNDER_WAY		((size_t)8192)
 #define READ_BYTES		((size_t)1 << 20)
 
+/* In the order of the data a hole is delivered in pieces of at most half of the address space: of
+ * an exbibyte, half a billion calls where that is 2 GiB. A file of more pieces is read alone,
+ * which skips holes. */
+#define MOST_PIECES 4096
+
 DW_DEFINE_AUTO(compare_walk, dwarfs_walk *, dwarfs_walk_free)
 DW_DEFINE_AUTO(compare_stat, dwarfs_stat *, dwarfs_stat_free)
 DW_DEFINE_AUTO(compare_file, dwarfs_file *, dwarfs_file_free)
@@ -532,6 +537,26 @@ static int read_all_alone(struct image_summing *summing, dwarfs_error **err)
 	return ret;
 }
 
+/* The files for the first round; those for which it would take long are set aside. */
+static int choose_files(struct image_summing *summing, uint32_t *round, size_t *count_out)
+{
+	const struct side_listing *listing = &summing->side->listing;
+	int ret = 0;
+
+	for (size_t i = 0; i < listing->file_count && ret == 0; i++) {
+		struct side_contents *contents = &listing->files[i];
+
+		if (contents->is_wanted &&
+		    contents->size / (SIZE_MAX / 2 + 1) > MOST_PIECES) {
+			contents->is_wanted = false;
+			ret = set_aside(summing, (uint32_t)i, true);
+		} else if (contents->is_wanted) {
+			round[(*count_out)++] = (uint32_t)i;
+		}
+	}
+	return ret;
+}
+
 static int sum_all_files(struct image_summing *summing, dwarfs_error **err)
 {
 	struct side_listing *listing = &summing->side->listing;
@@ -545,9 +570,8 @@ static int sum_all_files(struct image_summing *summing, dwarfs_error **err)
 	round = dw_calloc(listing->file_count, sizeof(*round));
 	if (!summing->sums || !summing->file_of || !round)
 		return dw_fail_nomem(err);
-	for (size_t i = 0; i < listing->file_count; i++)
-		if (listing->files[i].is_wanted)
-			round[count++] = (uint32_t)i;
+	if ((ret = choose_files(summing, round, &count)) < 0)
+		return dw_error_copy(err, ret, summing->error);
 	while (count > 0 && ret == 0) {
 		summing->later_count = 0;
 		ret = read_round(summing, round, count, err);
