@@ -223,6 +223,11 @@ int ioctl(int fd, unsigned long request, ...)
 					      "ioctl")(fd, request, argument);
 }
 
+#if __WORDSIZE == 32
+/* The name of ioctl() in glibc for a program whose time_t has 64 bits. */
+int __ioctl_time64(int fd, unsigned long request, ...) __attribute__((alias("ioctl")));
+#endif
+
 int rename(const char *from, const char *to)
 {
 	step();
