@@ -12,7 +12,7 @@ import subprocess
 
 # What meson.build looks for, cmocka, and the locale C.UTF-8.
 PACKAGES = """libc6-dev libc-bin libxxhash-dev nettle-dev libzstd-dev liblz4-dev liblzma-dev libbrotli-dev
-  libflac-dev libb2-dev libjansson-dev libarchive-dev libfuse3-dev libacl1-dev libcmocka-dev
+  libflac-dev libb2-dev zlib1g-dev libjansson-dev libarchive-dev libfuse3-dev libacl1-dev libcmocka-dev
   libstdc++-12-dev""".split()
 
 

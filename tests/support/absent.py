@@ -10,6 +10,7 @@ import re
 import tap
 
 ABSENT = frozenset(filter(None, os.environ.get("DWARFS_CODECS_ABSENT", "").split(",")))
+CODECS_ABSENT = ABSENT - {"archive", "zlib"}  # these are no codecs
 FORMATS_ABSENT = frozenset(filter(None, os.environ.get("DWARFS_FORMATS_ABSENT", "").split(",")))
 _NAMES = ("null", "lzma", "zstd", "lz4", "lz4hc", "brotli", "flac", "ricepp")
 
