@@ -40,6 +40,15 @@ def was_loaded(library, program, *arguments):
     return library in done.err, done
 
 
+def need_replaceable():
+    """Skip the case where a path in the program comes before LD_LIBRARY_PATH, as in builds for
+    other machines, whose libraries are in a folder of their own."""
+    path = os.path.join(os.environ["DWARFS_BUILD_ROOT"], "utils", "mkdwarfs")
+    done = subprocess.run(["readelf", "-d", path], check=True, stdout=subprocess.PIPE)
+    if b"(RPATH)" in done.stdout:
+        raise tap.Skip("the RPATH of this build comes before LD_LIBRARY_PATH")
+
+
 class Loading(cli.Case):
     def setUp(self):
         super().setUp()
@@ -53,6 +62,7 @@ class Loading(cli.Case):
 
     def replace(self, source, name=NAME):
         """Have the programs find a library made from C instead."""
+        need_replaceable()
         folder = os.path.join(self.dir, "lib")
         os.makedirs(folder, exist_ok=True)
         subprocess.run([os.environ["DWARFS_CC"], "-shared", "-fPIC", "-x", "c", "-", "-o",
