@@ -97,6 +97,25 @@ class Memory(rewritten.Case):
                         os.path.getsize(image) + 0.6 * os.path.getsize(self.path("alone")))
         self.assertLess(both, alone + 64 * MIB)
 
+    def test_trying_orders_besides_large_blocks(self):
+        """A block that was decompressed to compare a file is freed before orders are tried."""
+        absent.need("zstd")
+        self.write("old/a", random.Random(1).randbytes(62 * MIB).translate(bytes(range(64)) * 4))
+        self.write("old/b", b"at the end of the block\n" * 1000)
+        image = self.make("image.dwarfs", [self.path("old")], "-S26", "-C", "zstd:level=1",
+                          "--order=path")
+        self.write("new/same", b"at the end of the block\n" * 1000)
+        source = random.Random(2)
+        words = [source.randbytes(6).hex() for _ in range(5000)]
+        for number in range(30):
+            text = " ".join(source.choices(words, k=5000))
+            self.write(f"new/{number % 3}/{number}", text.encode())
+        words = ("-S26", "-N1")
+        alone = self.peak("-i", self.path("new"), "-o", self.path("alone"), *words, level="-l7")
+        both = self.peak("-i", image, "-i", self.path("new"), "-o", self.path("both"), *words,
+                         level="-l7")
+        self.assertLess(both, alone + 64 * MIB)
+
     def test_comparing(self):
         """Readers that compare files with those of an image, each with another block."""
         for number in range(6):

@@ -21,6 +21,7 @@
 #include "base/context.h"
 #include "codec/encode/encode.h"
 #include "write/budget/budget.h"
+#include "write/items/assembly.h"
 #include "write/metadata/metadata_codec.h"
 #include "write/order/auto/chunk_cost.h"
 #include "write/order/auto/inode_cost.h"
@@ -40,6 +41,9 @@
 
 #define MAX_KEPT_BYTES	   ((uint64_t)256 << 20)
 #define FAR_MAX_KEPT_BYTES ((uint64_t)1 << 30)
+
+/* Blocks of images up to this size stay in the cache during a trial. */
+#define MAX_CACHED_BITS 25
 
 /* What else an entry takes of metadata that is not compressed, about. */
 #define BYTES_OF_ENTRY 10
@@ -296,6 +300,18 @@ static int sort_by_path(const struct order_input *input, const uint32_t *numbers
 	return dw_order_path.sort(input, by_path, count, err);
 }
 
+/* Large blocks that were decompressed to compare files shall not be in memory besides the codec. A
+ * block that is needed again is decompressed once more. */
+static void free_large_blocks(const struct assembly *assembly)
+{
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		if (image->block_bits > MAX_CACHED_BITS)
+			image->ops->trim_cache(image->user);
+	}
+}
+
 int dw_trial(const struct order_input *input, const char *codec,
 	     const struct candidate *candidates, size_t candidate_count, size_t count,
 	     size_t *best_inout, dwarfs_error **err)
@@ -316,6 +332,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 	if ((ret = sort_by_path(input, candidates[0].numbers, count, &by_path, err)) < 0)
 		return ret;
 	trial.by_path = by_path;
+	free_large_blocks(input->run->assembly);
 	for (size_t i = 0; i < candidate_count; i++) {
 		uint64_t bytes;
 		double cost;
