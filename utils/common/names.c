@@ -71,23 +71,32 @@ static void print_escaped(FILE *out, unsigned char byte)
 		fprintf(out, "\\%03o", byte);
 }
 
+/* Bytes of the character at a position, or 0 if tool_print_text() escapes it. */
+static size_t shown_bytes(const unsigned char *at, size_t left)
+{
+	const size_t bytes = tool_printable_bytes(at, left);
+
+	/* Outside of UTF-8, a terminal may interpret bytes below this one. */
+	return bytes == 0 && *at >= 0xa0 && tool_character_bytes(at, left) == 0 ? 1
+										: bytes;
+}
+
+/* Each call of fwrite() is a system call if out is stderr, so all bytes up to one that is escaped
+ * are written by one. */
 void tool_print_text(FILE *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	const unsigned char *end = at + strlen(text);
 
 	while (at < end) {
-		size_t bytes = tool_printable_bytes(at, (size_t)(end - at));
+		const unsigned char *begin = at;
+		size_t bytes;
 
-		/* Outside of UTF-8, a terminal may interpret bytes below this one. */
-		if (bytes == 0 && *at >= 0xa0 &&
-		    tool_character_bytes(at, (size_t)(end - at)) == 0)
-			bytes = 1;
-		if (bytes == 0)
+		while (at < end && (bytes = shown_bytes(at, (size_t)(end - at))) > 0)
+			at += bytes;
+		fwrite(begin, 1, (size_t)(at - begin), out);
+		if (at < end)
 			print_escaped(out, *at++);
-		else
-			fwrite(at, 1, bytes, out);
-		at += bytes;
 	}
 }
 
