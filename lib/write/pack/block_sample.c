@@ -189,20 +189,32 @@ static int measure_by(struct block_sample *sample, struct span in, const char *t
 	return ret < 0 ? ret : measure_packed(sample, in, &spec, codec, bytes_out, err);
 }
 
-/* Once for each sample. */
+/* The size of the sample by a codec that finds repeats: once for each sample, and only where it
+ * decides something. On 0.5 MB of text each of these codecs takes 0.6 of the time of zstd 22. */
+static int measure_once(struct block_sample *sample, const char *text,
+			struct codec **codec, size_t *bytes, dwarfs_error **err)
+{
+	size_t found = 0;
+	int ret;
+
+	if (*bytes > 0)
+		return 0;
+	ret = measure_by(sample, sample->bytes, text, codec, &found, err);
+	if (ret == 0)
+		*bytes = found;
+	return ret;
+}
+
+static int measure_repeats(struct block_sample *sample, dwarfs_error **err)
+{
+	return measure_once(sample, REPEATS_CODEC, &sample->repeats,
+			    &sample->repeats_bytes, err);
+}
+
 static int measure_literals(struct block_sample *sample, dwarfs_error **err)
 {
-	int ret = 0;
-
-	if (sample->literal_bytes == 0)
-		ret = measure_by(sample, sample->bytes, REPEATS_CODEC, &sample->repeats,
-				 &sample->repeats_bytes, err);
-	if (ret == 0 && sample->literal_bytes == 0)
-		ret = measure_by(sample, sample->bytes, LITERAL_CODEC, &sample->literal,
-				 &sample->literal_bytes, err);
-	if (ret < 0)
-		sample->literal_bytes = 0;
-	return ret;
+	return measure_once(sample, LITERAL_CODEC, &sample->literal,
+			    &sample->literal_bytes, err);
 }
 
 /* Whether matches of 3 to 5 bytes make the sample smaller. */
@@ -224,7 +236,7 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 		sample->bytes = dw_buffer_span(&sample->pieces);
 	}
 	sample->fast_bytes = sample->bytes.size;
-	sample->literal_bytes = 0;
+	sample->repeats_bytes = sample->literal_bytes = 0;
 	if (ret < 0 || !dw_fast_codec(&spec))
 		return ret;
 	return measure_packed(sample, sample->bytes, &spec, &sample->fast,
@@ -393,8 +405,11 @@ int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 	*literal_out = false;
 	if (sample->fast_bytes < least)
 		return 0;
+	ret = measure_repeats(sample, err);
+	if (ret < 0 || sample->repeats_bytes < least)
+		return ret;
 	ret = measure_literals(sample, err);
-	if (ret < 0 || sample->repeats_bytes < least || needs_short_matches(sample))
+	if (ret < 0 || needs_short_matches(sample))
 		return ret;
 	sample->entropy = dw_entropy_bytes(sample->block);
 	ret = has_repeats(sample, sample->entropy, &has, err);
@@ -433,8 +448,11 @@ int dw_block_sample_may_shrink(struct block_sample *sample, size_t packed_bytes,
 	if ((ret = measure_literals(sample, err)) < 0)
 		return ret;
 	literal = of_block(sample, sample->literal_bytes);
-	*may_out = some_more_than(literal) < packed_bytes ||
-		   (some_more_than(sample->literal_bytes) < sample->repeats_bytes &&
-		    literal - literal / 20 < packed_bytes);
+	*may_out = some_more_than(literal) < packed_bytes;
+	if (*may_out || literal - literal / 20 >= packed_bytes)
+		return 0;
+	if ((ret = measure_repeats(sample, err)) < 0)
+		return ret;
+	*may_out = some_more_than(sample->literal_bytes) < sample->repeats_bytes;
 	return 0;
 }
