@@ -277,6 +277,22 @@ class Packing(Case):
         empty = _search.Content(("x",), 0, ())
         self.assertEqual(distributed._assign([empty], 2), [[empty], []])
 
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "no pipes")
+    def test_what_is_no_longer_a_file_is_not_read(self):
+        """It may have been replaced since its directory was listed. To open a pipe does not wait."""
+        os.mkfifo(self.dir / "pipe")
+        nothing = [(b"", ())] * 4
+        files = [(str(path), True, is_large) for path in (self.dir / "pipe", "/dev/zero")
+                 for is_large in (False, True)]
+        with concurrent.futures.ProcessPoolExecutor(1) as processes:
+            future = processes.submit(_search._look_at_files, files)
+            try:
+                self.assertEqual(future.result(60), nothing)
+            except concurrent.futures.TimeoutError:
+                for process in processes._processes.values():
+                    process.kill()
+                raise
+
     def test_features_of_equal_files_are_found_once(self):
         path = self.dir / "lines"
         path.write_text("a line of enough bytes\n" * 3 + "another one, too, is there\n")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import zlib
 
 HEAD_BYTES = 1 << 16
+# O_BINARY: of Windows. A pipe that has replaced a file is opened without waiting for a writer. Files
+# are not inherited by other programs in any case.
+_OPEN = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _LINES = 64  # of the beginning of a file, for its features
 # Of contents that this process has read: 20,000 files of releases take 0.32 s, 0.50 s without.
 _known_features: dict[bytes, tuple[int, ...]] = {}
@@ -19,9 +23,10 @@ Look = tuple[bytes, tuple[int, ...]]
 def look_at(source: str, whole: bool, is_large: bool) -> Look:
     """Read a file, to its end if it is to be compared with others."""
     try:
-        # O_BINARY: of Windows. Files are not inherited by other programs in any case.
-        descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(source, _OPEN)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return b"", ()  # it is no longer a file
             head = os.read(descriptor, HEAD_BYTES)
             digest = hashlib.blake2b(head, digest_size=16)
             while whole and is_large and (more := os.read(descriptor, 1 << 20)):
