@@ -124,7 +124,7 @@ def run(step, *command, **options):
             time.sleep(0.02)
             pid, status, usage = os.wait4(child.pid, os.WNOHANG)
             if not pid and time.monotonic() - began > LIMIT:
-                child.kill()
+                os.kill(child.pid, signal.SIGKILL)  # child.kill() may wait for it, too
                 _, status, usage = os.wait4(child.pid, 0)
                 break
         child.returncode = os.waitstatus_to_exitcode(status)
