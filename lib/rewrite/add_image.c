@@ -15,6 +15,7 @@
 #include "read/image.h"
 #include "rewrite/add_image.h"
 #include "rewrite/image_source.h"
+#include "rewrite/source_sections.h"
 #include "rewrite/versions.h"
 #include "write/items/assembly.h"
 #include "write/items/item.h"

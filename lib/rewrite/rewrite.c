@@ -11,6 +11,7 @@
 #include "read/image.h"
 #include "rewrite/add_image.h"
 #include "rewrite/image_source.h"
+#include "rewrite/source_sections.h"
 #include "rewrite/versions.h"
 #include "write/builder.h"
 #include "write/images/source_image.h"

@@ -44,6 +44,8 @@ COVERED_BY = {
     "lib/base/read_line.c": ("tests/write/options/test_filter.c",),
     "lib/base/version.c": ("tests/api/test_open.c",),
     "lib/format/side/digest_table_write.c": ("tests/format/side/test_digest_table.c",),
+    "lib/rewrite/source_sections.c": ("tests/rewrite/test_image_source.c",
+                                      "tests/rewrite/test_rewrite.c"),
     "lib/write/build_copy.c": ("tests/rewrite/test_rewrite.c",),
     "lib/write/build_sections.c": ("tests/write/test_build.c",
                                    "tests/interop/test_strict.py"),
