@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rewrite/image_source.h"
+#include "rewrite/source_sections.h"
 #include "support/made_image.h"
 #include "write/images/source_image.h"
 #include "write/tree/tree.h"

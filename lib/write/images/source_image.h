@@ -196,4 +196,11 @@ struct image_file {
 	uint32_t inode;
 };
 
+/* Whether blocks are large: four of them take more than the cache mostly has. They are not in memory
+ * besides a codec. */
+static inline bool dw_source_blocks_are_large(uint64_t block_bytes)
+{
+	return block_bytes > UINT64_C(32) << 20;
+}
+
 #endif

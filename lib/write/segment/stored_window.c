@@ -467,8 +467,7 @@ void dw_stored_window_was_read(struct stored_window *window, uint32_t number)
 
 bool dw_stored_window_has_large_kept(const struct stored_window *window)
 {
-	return window->kept &&
-	       MAX_HELD_BLOCKS * (uint64_t)window->block_bytes > MAX_HELD_BYTES;
+	return window->kept && dw_source_blocks_are_large(window->block_bytes);
 }
 
 void dw_stored_window_was_scanned(struct stored_window *window, uint32_t number)

@@ -32,7 +32,7 @@ struct kept_blocks;
 int dw_stored_window_set_kept(struct stored_window *window,
 			      const struct kept_blocks *kept, dwarfs_error **err);
 
-/* Whether kept blocks are large: four of them take more than the cache mostly has. */
+/* Whether there are kept blocks, and they are large. */
 bool dw_stored_window_has_large_kept(const struct stored_window *window);
 
 /*

@@ -42,9 +42,6 @@
 #define MAX_KEPT_BYTES	   ((uint64_t)256 << 20)
 #define FAR_MAX_KEPT_BYTES ((uint64_t)1 << 30)
 
-/* Blocks of images up to this size stay in the cache during a trial. */
-#define MAX_CACHED_BITS 25
-
 /* What else an entry takes of metadata that is not compressed, about. */
 #define BYTES_OF_ENTRY 10
 
@@ -300,14 +297,14 @@ static int sort_by_path(const struct order_input *input, const uint32_t *numbers
 	return dw_order_path.sort(input, by_path, count, err);
 }
 
-/* Large blocks that were decompressed to compare files shall not be in memory besides the codec. A
- * block that is needed again is decompressed once more. */
+/* Blocks that were decompressed to compare files; one that is needed again is decompressed once
+ * more. */
 static void free_large_blocks(const struct assembly *assembly)
 {
 	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
 		const struct source_image *image = assembly->images[i];
 
-		if (image->block_bits > MAX_CACHED_BITS)
+		if (dw_source_blocks_are_large(UINT64_C(1) << image->block_bits))
 			image->ops->trim_cache(image->user);
 	}
 }
