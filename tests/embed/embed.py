@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import absent
 import tap
@@ -29,6 +30,18 @@ def need(*programs):
     for program in programs:
         if not shutil.which(program):
             raise tap.Skip(f"no {program}")
+
+
+def run_with_meson(*tests):
+    """A suite of tests that configure and build: each gets the suite and one folder for all."""
+    for program in ("meson", "ninja"):
+        if not shutil.which(program):
+            tap.skip_all(f"no {program}")
+    suite = tap.Suite()
+    with tempfile.TemporaryDirectory(prefix="dwarfs-embed-") as scratch:
+        for test in tests:
+            test(suite, scratch)
+    suite.finish()
 
 
 def make_tree(folder):

@@ -8,12 +8,9 @@ The compiler is that of this machine: what is tested is that the build runs no p
 import json
 import os
 import platform
-import shutil
 import sys
-import tempfile
 
 import embed
-import tap
 
 CC = sys.argv[1]
 CROSS = """\
@@ -41,14 +38,4 @@ def test_configuration(suite, scratch):
         assert json.loads(embed.run("meson", "introspect", build, "--tests"))
 
 
-def main():
-    for program in ("meson", "ninja"):
-        if not shutil.which(program):
-            tap.skip_all(f"no {program}")
-    suite = tap.Suite()
-    with tempfile.TemporaryDirectory(prefix="dwarfs-embed-") as scratch:
-        test_configuration(suite, scratch)
-    suite.finish()
-
-
-main()
+embed.run_with_meson(test_configuration)

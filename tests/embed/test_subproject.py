@@ -12,10 +12,8 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 
 import embed
-import tap
 
 FOLDER, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
 READER_ONLY = ["writer=disabled", "nettle=disabled", "zstd=enabled"] + \
@@ -149,15 +147,4 @@ def test_complete(suite, scratch):
         embed.run(os.path.join(build, "writer"), image)
 
 
-def main():
-    for program in ("meson", "ninja"):
-        if not shutil.which(program):
-            tap.skip_all(f"no {program}")
-    suite = tap.Suite()
-    with tempfile.TemporaryDirectory(prefix="dwarfs-embed-") as scratch:
-        test_reader_only(suite, scratch)
-        test_complete(suite, scratch)
-    suite.finish()
-
-
-main()
+embed.run_with_meson(test_reader_only, test_complete)
