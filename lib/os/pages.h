@@ -47,8 +47,13 @@ void *dw_pages_new_wiped_by_fork(size_t bytes);
  * nothing for memory of an allocator of the program. */
 void dw_pages_use_huge(void *from, size_t bytes);
 
-/* For less memory, what huge pages save is little. */
-#define DW_HUGE_FROM_BYTES ((size_t)8 << 20)
+/* The same for memory that may stay partly unused: only from four huge pages on, so that what is
+ * touched in vain is a part of it. */
+static inline void dw_pages_use_huge_if_large(void *from, size_t bytes)
+{
+	if (bytes >= (size_t)8 << 20)
+		dw_pages_use_huge(from, bytes);
+}
 
 /* A range is about to be written: if it is large, populate it at once instead of page
  * by page, also in memory of an allocator of the program. */

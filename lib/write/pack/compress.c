@@ -382,8 +382,7 @@ static struct block *new_pages_block(size_t block_bytes)
 		dw_free(block);
 		return NULL;
 	}
-	if (block_bytes >= DW_HUGE_FROM_BYTES)
-		dw_pages_use_huge(block->data, block_bytes);
+	dw_pages_use_huge_if_large(block->data, block_bytes);
 	return block;
 }
 

@@ -47,7 +47,7 @@ int dw_anchor_index_new(uint64_t anchors, uint64_t max_bytes,
 	index->buckets = dw_pages_new((size_t)dw_anchor_index_bytes(index));
 	if (!index->buckets)
 		return dw_fail_nomem(err);
-	dw_pages_use_huge(index->buckets, (size_t)dw_anchor_index_bytes(index));
+	dw_pages_use_huge_if_large(index->buckets, (size_t)dw_anchor_index_bytes(index));
 	*index_out = dw_steal(index);
 	return 0;
 }
