@@ -433,8 +433,12 @@ DWARFS_API int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *dire
  * a limit, then in one unnamed temporary file, which is deleted with the builder. Long runs
  * of zeros take no space in memory or in the file.
  *
+ * With images that the new one keeps blocks of (<dwarfs/rewrite.h>), the directory is also that of
+ * another such file, for decompressed blocks. Its default is the directory of the file that is
+ * written, or "/tmp" if the sink is no regular file.
+ *
  * @param builder       a builder that has no such contents yet
- * @param directory     for the temporary file; is copied; NULL for the default, "/tmp"
+ * @param directory     for the temporary files; is copied; NULL for the default, "/tmp"
  * @param memory_bytes  how much to keep in memory; UINT64_MAX for the default: an eighth
  *                      of the memory limit, or 64 MiB without one
  * @param err           receives the details on failure; may be NULL

@@ -57,8 +57,13 @@ enum dwarfs_image_use {
  * The same applies to dwarfs_rewrite().
  *
  * The cache of the image's context is emptied (dwarfs_context_trim()) when the files of images
- * were compared with those of others, and it has no room for the next image; with blocks of more
- * than 32 MiB also after each block that is searched for matches with new data.
+ * were compared with those of others, and it has no room for the next image; also before orders are
+ * tried. If its blocks take more than 32 MiB together or do not fit into the cache, it is emptied
+ * after each block that is searched for matches with new data, too; blocks that are compared
+ * with new data are then decompressed once, into an unnamed temporary file, which takes at most a
+ * quarter of the free space of its file system: dwarfs_builder_set_spool(). Without the
+ * file, or when it is full, they are decompressed into the cache, some again and again, up to a
+ * limit beyond which new data is not compared with them.
  *
  * @param builder  a builder that has not run yet and has no directory
  * @param image    the image; the builder keeps a reference. The hash of each block that is

@@ -34,6 +34,10 @@ void dw_output_fds(const struct output *output, int *writer_out, int *reader_out
 /* Whether a file is the one being written, or the one it replaces. */
 bool dw_output_is(const struct output *output, const struct os_stat *found);
 
+/* The directory of a file that appears at commit, allocated; NULL if there is none, or no
+ * memory. */
+char *dw_output_directory(const struct output *output);
+
 /* Name the file. Nothing can be written afterwards. */
 int dw_output_commit(struct output *output, dwarfs_error **err);
 

@@ -10,6 +10,9 @@
 /* Create one in a directory, for writing and reading: 0 or a negative errno value. */
 int dw_scratch_open(const char *directory, int *fd_out);
 
+/* Free bytes of the file system of a directory; 0 if not known. */
+uint64_t dw_scratch_space(const char *directory);
+
 /* Free the space after an offset, or of a range, if the file system can. */
 void dw_scratch_cut(int fd, uint64_t bytes);
 void dw_scratch_drop(int fd, uint64_t offset, uint64_t bytes);

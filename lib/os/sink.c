@@ -358,6 +358,11 @@ bool dw_sink_is(const dwarfs_sink *sink, const struct os_stat *found)
 	return sink->output && dw_output_is(sink->output, found);
 }
 
+char *dw_sink_directory(const dwarfs_sink *sink)
+{
+	return sink->output ? dw_output_directory(sink->output) : NULL;
+}
+
 const char *dw_sink_path(const dwarfs_sink *sink)
 {
 	return sink->path;

@@ -48,6 +48,10 @@ int dw_sink_write_shared(dwarfs_sink *sink, const void *data, size_t bytes,
 /* Whether a file is the one being written, or the one it replaces. */
 bool dw_sink_is(const dwarfs_sink *sink, const struct os_stat *found);
 
+/* The directory of a file that appears at commit, allocated; NULL for anything else, or if there is
+ * no memory. */
+char *dw_sink_directory(const dwarfs_sink *sink);
+
 /* The path of the file, or NULL. */
 const char *dw_sink_path(const dwarfs_sink *sink);
 

@@ -10,6 +10,9 @@
 #include "os/sink.h"
 #include "write/options/build_options.h"
 
+/* For temporary files, if no other directory was set. */
+#define DW_SPOOL_DIRECTORY "/tmp"
+
 struct assembly;
 struct budget;
 struct digests;
@@ -35,7 +38,8 @@ struct build_run {
 	const struct build_options *options;
 	struct dwarfs_progress progress;
 	dwarfs_sink *output;
-	uint64_t base_bytes; /* memory before the run that counts for the limit */
+	const char *spool_directory; /* for temporary files; NULL: the default */
+	uint64_t base_bytes;	     /* memory before the run that counts for the limit */
 	struct excess excess;
 	bool is_trial; /* files that change are not reported, files in memory stay there */
 	const struct budget *budget;

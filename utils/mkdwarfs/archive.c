@@ -66,11 +66,13 @@ static int check_archive_options(const struct settings *settings)
 		option = "whiteouts";
 	else if (settings->continue_on_error)
 		option = "continue-on-error";
-	else if (settings->spool_dir)
-		option = "spool-dir";
-	if (!option || has_archives(settings))
-		return 0;
-	return tool_error("option '--%s' needs an archive as input", option);
+	if (option && !has_archives(settings))
+		return tool_error("option '--%s' needs an archive as input", option);
+	if (settings->spool_dir && !has_archives(settings) && !has_images(settings) &&
+	    settings->bases.count == 0)
+		return tool_error("option '--spool-dir' needs an archive or an image as "
+				  "input");
+	return 0;
 }
 
 static int check_image_options(const struct settings *settings)

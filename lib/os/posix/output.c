@@ -435,6 +435,11 @@ bool dw_output_is(const struct output *output, const struct os_stat *found)
 		found->inode == output->old_inode);
 }
 
+char *dw_output_directory(const struct output *output)
+{
+	return output->path ? folder_of(output->path) : NULL;
+}
+
 /* Wait until a pipe accepts bytes. A small piece is then written without blocking. */
 static int wait_for_reader(struct output *output, struct dwarfs_progress *progress,
 			   dwarfs_error **err)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "os/scratch.h"
@@ -60,6 +61,14 @@ int dw_scratch_open(const char *directory, int *fd_out)
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
 		return -errno;
 	return open_and_unlink(directory, fd_out);
+}
+
+uint64_t dw_scratch_space(const char *directory)
+{
+	struct statvfs space;
+
+	return statvfs(directory, &space) == 0 ? (uint64_t)space.f_bavail * space.f_frsize
+					       : 0;
 }
 
 void dw_scratch_cut(int fd, uint64_t bytes)

@@ -42,13 +42,21 @@ void dw_output_free(struct output *output)
 	dw_free(output);
 }
 
+/* Length of the part of a path before its last name. */
+static size_t folder_length(const char *path)
+{
+	size_t length = strlen(path);
+
+	while (length > 0 && !strchr("/\\:", path[length - 1]))
+		length--;
+	return length;
+}
+
 static char *temporary_name(const char *path)
 {
-	size_t folder = strlen(path), room;
+	size_t folder = folder_length(path), room;
 	char *name;
 
-	while (folder > 0 && !strchr("/\\:", path[folder - 1]))
-		folder--;
 	room = folder + 64;
 	name = dw_malloc(room);
 	if (name)
@@ -129,6 +137,15 @@ bool dw_output_is(const struct output *output, const struct os_stat *found)
 	return S_ISREG(found->mode) &&
 	       ((S_ISREG(output->stat.mode) && is_same(found, &output->stat)) ||
 		(output->replaces && is_same(found, &output->old)));
+}
+
+char *dw_output_directory(const struct output *output)
+{
+	size_t length = output->path ? folder_length(output->path) : 0;
+
+	if (!output->path)
+		return NULL;
+	return length > 0 ? dw_strndup(output->path, length) : dw_strdup(".");
 }
 
 int dw_output_write(struct output *output, const void *data, size_t bytes,

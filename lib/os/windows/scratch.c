@@ -28,6 +28,17 @@ int dw_scratch_open(const char *directory, int *fd_out)
 	return 0;
 }
 
+uint64_t dw_scratch_space(const char *directory)
+{
+	auto_free wchar_t *wide = NULL;
+	ULARGE_INTEGER space;
+
+	return dw_wide_at(AT_FDCWD, directory, &wide) == 0 &&
+			       GetDiskFreeSpaceExW(wide, &space, NULL, NULL)
+		       ? space.QuadPart
+		       : 0;
+}
+
 void dw_scratch_cut(int fd, uint64_t bytes)
 {
 	(void)_chsize_s(fd, (int64_t)bytes);

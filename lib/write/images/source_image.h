@@ -196,11 +196,13 @@ struct image_file {
 	uint32_t inode;
 };
 
-/* Whether blocks are large: four of them take more than the cache mostly has. They are not in memory
- * besides a codec. */
+/* Decompressed blocks take at most this much memory besides codecs. */
+#define DW_SOURCE_CACHED_BYTES (UINT64_C(32) << 20)
+
+/* Whether not even one block may be in memory besides a codec. */
 static inline bool dw_source_blocks_are_large(uint64_t block_bytes)
 {
-	return block_bytes > UINT64_C(32) << 20;
+	return block_bytes > DW_SOURCE_CACHED_BYTES;
 }
 
 #endif

@@ -16,9 +16,8 @@
 #include "write/items/item.h"
 #include "write/items/item_contents.h"
 
-#define SPOOL_SHARE	8 /* one part of the memory limit in */
-#define SPOOL_BYTES	(UINT64_C(64) << 20)
-#define SPOOL_DIRECTORY "/tmp"
+#define SPOOL_SHARE 8 /* one part of the memory limit in */
+#define SPOOL_BYTES (UINT64_C(64) << 20)
 
 /* Longer chains of unresolved hard links are checked by the run. */
 #define MAX_CHAIN 64
@@ -72,7 +71,7 @@ static int need_spool(dwarfs_builder *builder, dwarfs_error **err)
 		return 0;
 	if (bytes == UINT64_MAX)
 		bytes = limit ? limit / SPOOL_SHARE : SPOOL_BYTES;
-	return dw_spool_new(directory ? directory : SPOOL_DIRECTORY, bytes,
+	return dw_spool_new(directory ? directory : DW_SPOOL_DIRECTORY, bytes,
 			    &assembly->spool, err);
 }
 

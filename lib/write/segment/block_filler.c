@@ -58,7 +58,7 @@ int dw_block_filler_close(struct block_filler *filler, dwarfs_error **err)
 		return 0;
 	block->input_bytes = filler->input_bytes;
 	filler->input_bytes = 0;
-	dw_stored_window_free_kept(filler->window);
+	dw_kept_window_free_decoded(filler->kept);
 	return dw_compressor_close(filler->compressor, block, err);
 }
 

@@ -15,6 +15,7 @@ struct block_filler {
 	struct compressor *compressor;
 	struct chunks *chunks;
 	struct stored_window *window; /* is given all stored bytes; NULL: no matching */
+	struct kept_window *kept;     /* blocks before those of the stream, or NULL */
 	struct block *block;	      /* being filled, or NULL */
 	size_t block_bytes;
 	uint32_t first_block; /* number of the first one of this stream */

@@ -44,11 +44,10 @@ static int note_block(struct kept_anchors *anchors, uint32_t number, bool is_kno
 	if (!anchors->block_piece &&
 	    !(anchors->block_piece = dw_malloc(MATCH_PIECE_BYTES)))
 		return dw_fail_nomem(err);
-	if ((ret = dw_stored_window_await_kept(in->window, err)) < 0)
-		return ret;
 	do {
-		got = dw_kept_blocks_read(in->kept, number, anchors->block_piece,
-					  MATCH_PIECE_BYTES, at, err);
+		got = dw_kept_window_scan(in->window, number, is_known,
+					  anchors->block_piece, MATCH_PIECE_BYTES, at,
+					  err);
 		if (got < 0)
 			return (int)got;
 		dw_matcher_note(in->matcher, anchors->block_piece, (size_t)got,
@@ -61,10 +60,7 @@ static int note_block(struct kept_anchors *anchors, uint32_t number, bool is_kno
 		if ((ret = dw_progress_tick(&in->run->progress, err)) < 0)
 			return ret;
 	} while (got == (int64_t)MATCH_PIECE_BYTES);
-	if (is_known)
-		dw_stored_window_was_read(in->window, number);
-	else
-		dw_stored_window_was_scanned(in->window, number);
+	dw_kept_window_was_scanned(in->window, number, is_known);
 	return digests ? dw_block_anchors_set(&digests->anchors, number, &list, err) : 0;
 }
 

@@ -18,7 +18,7 @@ struct kept_anchors_input {
 	struct build_run *run;
 	const struct kept_blocks *kept;
 	struct matcher *matcher;
-	struct stored_window *window; /* of the matcher */
+	struct kept_window *window; /* of these blocks */
 	size_t block_bytes;
 	uint32_t lookback; /* blocks that may be referred to; UINT32_MAX: all */
 	unsigned shift;	   /* of the anchors that images list, as far as is known */

@@ -84,7 +84,7 @@ void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,
 	matcher->next_anchor = 0;
 	for (size_t i = 0; i < matcher->anchor_count; i++)
 		dw_anchor_index_prefetch(matcher->index, matcher->anchors[i].hash);
-	dw_stored_window_earn(matcher->window, size);
+	dw_kept_window_earn(matcher->options.kept, size);
 	matcher->credit += (int64_t)size * CREDIT_PER_BYTE;
 	if (matcher->credit > MAX_CREDIT)
 		matcher->credit = MAX_CREDIT;

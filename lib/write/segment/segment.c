@@ -489,12 +489,11 @@ static void spare_workers(struct segmenter *segmenter)
 	uint64_t codec = dw_packing_memory(&packing, (size_t)block);
 	uint64_t cache = image->ops->cache_bytes(image->user);
 
-	if (!dw_stored_window_has_large_kept(filler->window) ||
-	    codec < filler->block_bytes)
+	if (!dw_kept_window_has_large(filler->kept) || codec < filler->block_bytes)
 		return;
 	dw_compressor_free_codecs(filler->compressor);
-	dw_stored_window_spare_workers(filler->window, in->budget->workers,
-				       (uint32_t)((cache + block) / (block + codec)) + 1);
+	dw_kept_window_spare_workers(filler->kept, in->budget->workers,
+				     (uint32_t)((cache + block) / (block + codec)) + 1);
 }
 
 /* The stream continues the blocks that were kept. */
@@ -505,9 +504,11 @@ static int begin_after_kept(struct segmenter *segmenter, dwarfs_error **err)
 
 	if (!segmenter->in->kept)
 		return 0;
-	if ((ret = dw_stored_window_set_kept(filler->window, segmenter->in->kept, err)) <
-	    0)
+	if ((ret = dw_kept_window_new(segmenter->run, segmenter->in->kept,
+				      filler->compressor, filler->block_bytes,
+				      &filler->kept, err)) < 0)
 		return ret;
+	dw_stored_window_set_kept(filler->window, filler->kept);
 	filler->first_block = 0;
 	filler->last_block = (uint32_t)segmenter->in->kept->count - 1;
 	filler->has_first_block = true;
@@ -546,7 +547,7 @@ static int new_kept_anchors(struct segmenter *segmenter, dwarfs_error **err)
 		.run = segmenter->run,
 		.kept = segmenter->in->kept,
 		.matcher = segmenter->matcher,
-		.window = segmenter->filler.window,
+		.window = segmenter->filler.kept,
 		.block_bytes = segmenter->filler.block_bytes,
 		.lookback = segmenter->in->settings->lookback,
 		.shift = dw_anchor_shift(segmenter->in->settings),
@@ -577,9 +578,11 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 					segmenter->filler.block_bytes,
 					segmenter->in->budget->window_bytes,
 					&segmenter->filler.window, err)) < 0 ||
-	    (ret = dw_matcher_new(&options, segmenter->filler.window, &segmenter->matcher,
+	    (ret = begin_after_kept(segmenter, err)) < 0)
+		return ret;
+	options.kept = segmenter->filler.kept;
+	if ((ret = dw_matcher_new(&options, segmenter->filler.window, &segmenter->matcher,
 				  err)) < 0 ||
-	    (ret = begin_after_kept(segmenter, err)) < 0 ||
 	    (ret = new_kept_anchors(segmenter, err)) < 0)
 		return ret;
 	return new_gatherer(segmenter, err);
@@ -592,6 +595,7 @@ static void free_segmenter(struct segmenter *segmenter)
 	dw_gatherer_free(segmenter->gatherer);
 	dw_matcher_free(segmenter->matcher);
 	dw_stored_window_free(segmenter->filler.window);
+	dw_kept_window_free(segmenter->filler.kept);
 	dw_block_release(segmenter->filler.compressor, segmenter->filler.block);
 	dw_free(segmenter->piece);
 	dw_kept_anchors_free(segmenter->kept_anchors);

@@ -11,7 +11,6 @@
 
 #include "os/file_io.h"
 #include "os/pages.h"
-#include "write/images/kept_blocks.h"
 #include "write/segment/stored_window.h"
 
 /*
@@ -39,39 +38,6 @@
 #define WORK_OF_OPEN 16384
 #define WORK_OF_CALL 2048
 #define WORK_OF_READ 8
-
-/*
- * Each kept block may be decompressed once. So many bytes of blocks may be decompressed again:
- * at first, then more for each byte of new data, and at most at any time. zstd takes about a
- * second for a gigabyte. If the cache holds fewer than two of the blocks, almost each use of
- * another block decompresses one; then only one byte in SMALL_CACHE_PART is allowed.
- */
-#define DECODED_PER_BYTE 512
-#define FIRST_DECODING	 ((int64_t)4 << 30)
-#define MAX_DECODING	 ((int64_t)16 << 30)
-#define SMALL_CACHE_PART 16
-
-/* A byte of lzma or brotli takes as long as this many bytes of other codecs. */
-#define SLOW_FACTOR 8
-
-/* The cache is not expected to hold more than the larger of these: with --max-unused, mkdwarfs
- * gives it a size that depends on the machine. */
-#define MAX_HELD_BYTES	((uint64_t)128 << 20)
-#define MAX_HELD_BLOCKS 4
-
-/*
- * A kept block, cached by its image or not, as estimated: those used last are. The cache
- * itself is not queried: its contents depend on other threads, and what is compared must
- * not.
- */
-struct kept_use {
-	uint64_t bytes;
-	uint64_t cost;	       /* of decompressing it */
-	uint32_t newer, older; /* blocks that are held; DW_NONE: none */
-	bool is_held, was_used;
-	bool is_complete; /* was decompressed to its end since it was freed */
-	bool is_damaged;  /* reading it failed */
-};
 
 struct run {
 	uint64_t place;
@@ -103,20 +69,11 @@ struct stored_window {
 	const struct contents *contents;
 	struct compressor *compressor;
 	size_t block_bytes, ram_blocks;
-	const struct kept_blocks *kept; /* the first blocks, or NULL */
-	struct kept_use *kept_uses;
-	uint32_t workers; /* that compress new blocks */
-	uint32_t spared;  /* those that wait while kept blocks are held; 0: none do */
-	uint32_t newest, oldest; /* of kept_uses that are held */
-	uint64_t kept_held;	 /* their bytes */
-	uint64_t held_at_most;	 /* the same, as the cache holds them for certain */
-	int64_t decoding;	 /* bytes that may be decompressed again */
-	int decoded_per_byte;	 /* added to it for each byte of new data */
-	uint64_t decoded;	 /* bytes that were */
-	uint32_t first_number;	 /* of the first block of the stream or of kept */
-	struct block *current;	 /* NULL: none of the stream yet */
-	struct block **ring;	 /* the last ram_blocks, by block number */
-	uint32_t blocks_begun;	 /* blocks begun so far, and those of kept */
+	struct kept_window *kept; /* the first blocks, or NULL */
+	uint32_t first_number;	  /* of the first block of the stream or of kept */
+	struct block *current;	  /* NULL: none of the stream yet */
+	struct block **ring;	  /* the last ram_blocks, by block number */
+	uint32_t blocks_begun;	  /* blocks begun so far, and those of kept */
 	struct run *runs;
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
@@ -141,9 +98,6 @@ int dw_stored_window_new(struct build_run *run, const struct tree *tree,
 	window->contents = contents;
 	window->compressor = compressor;
 	window->block_bytes = block_bytes;
-	window->newest = window->oldest = DW_NONE;
-	window->decoding = FIRST_DECODING;
-	window->decoded_per_byte = DECODED_PER_BYTE;
 	window->ram_blocks = (size_t)(ram_bytes / block_bytes) + 1;
 	window->ring = dw_calloc(window->ram_blocks, sizeof(struct block *));
 	window->page_bytes = dw_pages_new(BUFFER_BYTES);
@@ -192,65 +146,21 @@ void dw_stored_window_free(struct stored_window *window)
 	for (size_t i = 0; window->ring && i < window->ram_blocks; i++)
 		dw_block_release(window->compressor, window->ring[i]);
 	dw_pages_free(window->page_bytes, BUFFER_BYTES);
-	dw_free(window->kept_uses);
 	dw_free(window->ring);
 	dw_free(window->runs);
 	dw_free(window);
 }
 
-static uint64_t cost_of(const struct kept_block *kept, uint64_t bytes)
+void dw_stored_window_set_kept(struct stored_window *window, struct kept_window *kept)
 {
-	uint32_t compression = kept->image->blocks[kept->block].compression;
-	bool is_slow = compression == CODEC_LZMA || compression == CODEC_BROTLI;
-
-	return is_slow ? bytes * SLOW_FACTOR : bytes;
-}
-
-/* The cache also has other uses. Of images with different caches, the smallest counts. */
-static uint64_t held_at_most(const struct kept_blocks *kept, size_t block_bytes)
-{
-	uint64_t most = MAX_HELD_BLOCKS * (uint64_t)block_bytes;
-
-	if (most < MAX_HELD_BYTES)
-		most = MAX_HELD_BYTES;
-	for (size_t i = 0; i < kept->count; i++) {
-		const struct source_image *image = kept->list[i].image;
-		uint64_t cache_bytes = image->ops->cache_bytes(image->user);
-
-		most = cache_bytes < most ? cache_bytes : most;
-	}
-	return most - most / 8;
-}
-
-int dw_stored_window_set_kept(struct stored_window *window,
-			      const struct kept_blocks *kept, dwarfs_error **err)
-{
-	struct kept_use *uses = dw_calloc(kept->count, sizeof(*uses));
-	uint64_t largest = 0;
-
-	if (!uses)
-		return dw_fail_nomem(err);
-	for (size_t i = 0; i < kept->count; i++) {
-		uses[i].bytes = dw_kept_blocks_bytes(kept, i, window->block_bytes);
-		uses[i].cost = cost_of(&kept->list[i], uses[i].bytes);
-		largest = uses[i].bytes > largest ? uses[i].bytes : largest;
-	}
-	dw_free(window->kept_uses);
-	window->kept_uses = uses;
 	window->kept = kept;
-	window->held_at_most = held_at_most(kept, window->block_bytes);
-	if (window->held_at_most / 2 < largest) {
-		window->decoding = FIRST_DECODING / SMALL_CACHE_PART;
-		window->decoded_per_byte = DECODED_PER_BYTE / SMALL_CACHE_PART;
-	}
-	window->blocks_begun = (uint32_t)kept->count;
-	return 0;
+	window->blocks_begun = dw_kept_window_count(kept);
 }
 
 /* Number of the first block that is not one of kept. */
 static uint32_t first_new(const struct stored_window *window)
 {
-	return window->kept ? (uint32_t)window->kept->count : 0;
+	return window->kept ? dw_kept_window_count(window->kept) : 0;
 }
 
 void dw_stored_window_turn(struct stored_window *window, struct block *block)
@@ -261,6 +171,8 @@ void dw_stored_window_turn(struct stored_window *window, struct block *block)
 	if (window->blocks_begun == 0 && !window->kept)
 		window->first_number = block->number;
 	window->blocks_begun++;
+	if (window->kept)
+		dw_kept_window_turn(window->kept);
 	slot = &window->ring[(block->number - window->first_number) % window->ram_blocks];
 	dw_block_release(window->compressor, *slot);
 	*slot = block;
@@ -398,152 +310,6 @@ static uint64_t start_of_ram(const struct stored_window *window)
 	return (window->blocks_begun - blocks) * window->block_bytes;
 }
 
-/* -- blocks of images ---------------------------------------------------------------- */
-
-static void unlink_use(struct stored_window *window, uint32_t number)
-{
-	struct kept_use *uses = window->kept_uses, *use = &uses[number];
-
-	*(use->newer == DW_NONE ? &window->newest : &uses[use->newer].older) = use->older;
-	*(use->older == DW_NONE ? &window->oldest : &uses[use->older].newer) = use->newer;
-	window->kept_held -= use->bytes;
-	use->is_held = false;
-}
-
-static void link_newest(struct stored_window *window, uint32_t number)
-{
-	struct kept_use *uses = window->kept_uses, *use = &uses[number];
-
-	use->newer = DW_NONE;
-	use->older = window->newest;
-	*(use->older == DW_NONE ? &window->oldest : &uses[use->older].newer) = number;
-	window->newest = number;
-	window->kept_held += use->bytes;
-	use->is_held = true;
-}
-
-/* A block was used: it becomes the newest one that is held. The oldest ones are dropped to make
- * room for it. */
-static void hold(struct stored_window *window, uint32_t number)
-{
-	struct kept_use *use = &window->kept_uses[number];
-
-	use->was_used = true;
-	if (use->is_held)
-		unlink_use(window, number);
-	if (use->bytes > window->held_at_most)
-		return;
-	while (window->kept_held > window->held_at_most - use->bytes) {
-		window->kept_uses[window->oldest].is_complete = false;
-		unlink_use(window, window->oldest);
-	}
-	link_newest(window, number);
-}
-
-/*
- * Whether a kept block may be read from. Reading from one that is not held decompresses it,
- * which is not counted the first time, and after that is bounded by the size of the new data.
- */
-static bool use_kept_block(struct stored_window *window, uint32_t number)
-{
-	struct kept_use *use = &window->kept_uses[number];
-
-	if (use->is_damaged)
-		return false;
-	if (!use->is_held && use->was_used) {
-		if (window->decoding <= 0)
-			return false;
-		window->decoding -= (int64_t)use->cost;
-		window->decoded += use->bytes;
-	}
-	hold(window, number);
-	return true;
-}
-
-void dw_stored_window_was_read(struct stored_window *window, uint32_t number)
-{
-	hold(window, number);
-}
-
-bool dw_stored_window_has_large_kept(const struct stored_window *window)
-{
-	return window->kept && dw_source_blocks_are_large(window->block_bytes);
-}
-
-void dw_stored_window_was_scanned(struct stored_window *window, uint32_t number)
-{
-	const struct source_image *image = window->kept->list[number].image;
-
-	if (dw_stored_window_has_large_kept(window))
-		image->ops->trim_cache(image->user);
-	else
-		hold(window, number);
-}
-
-void dw_stored_window_spare_workers(struct stored_window *window, uint32_t workers,
-				    uint32_t spared)
-{
-	window->workers = workers;
-	window->spared = spared;
-}
-
-/* That they are held is still assumed, as for the cache that has them without codecs: what is
- * compared does not depend on when a block is compressed. */
-void dw_stored_window_free_kept(struct stored_window *window)
-{
-	const struct source_image *last = NULL;
-
-	if (!window || window->spared == 0)
-		return;
-	for (size_t i = 0; i < window->kept->count; i++) {
-		const struct source_image *image = window->kept->list[i].image;
-
-		window->kept_uses[i].is_complete = false;
-		if (image != last)
-			image->ops->trim_cache(image->user);
-		last = image;
-	}
-}
-
-/* Without kept blocks, as many blocks would be compressed at the same time as there are workers, or
- * as were begun so far. */
-int dw_stored_window_await_kept(struct stored_window *window, dwarfs_error **err)
-{
-	uint32_t begun = window->blocks_begun - first_new(window);
-	uint32_t most = begun < window->workers ? begun : window->workers;
-
-	if (window->spared == 0)
-		return 0;
-	return dw_compressor_await_blocks(
-		window->compressor, most > window->spared ? most - window->spared : 0,
-		err);
-}
-
-void dw_stored_window_earn(struct stored_window *window, size_t size)
-{
-	window->decoding += (int64_t)size * window->decoded_per_byte;
-	if (window->decoding > MAX_DECODING)
-		window->decoding = MAX_DECODING;
-}
-
-uint64_t dw_stored_window_decoded(const struct stored_window *window)
-{
-	return window->decoded;
-}
-
-/* Decompress a large block to its end. Until then its stored bytes and its decoder are in memory,
- * too, so the cache holds fewer blocks, and would decompress them repeatedly. */
-static void complete_block(struct stored_window *window, uint32_t number)
-{
-	struct kept_use *use = &window->kept_uses[number];
-	uint8_t last;
-
-	if (window->spared == 0 || use->is_complete || use->bytes == 0)
-		return;
-	use->is_complete = true; /* else the read that follows fails, too */
-	dw_kept_blocks_read(window->kept, number, &last, 1, use->bytes - 1, NULL);
-}
-
 /* Read the part of a page that is in the same kept block as a position: false if it may not
  * be read, or cannot. */
 static bool fill_kept_page(struct stored_window *window, struct page *page,
@@ -556,21 +322,12 @@ static bool fill_kept_page(struct stored_window *window, struct page *page,
 	uint32_t number = (uint32_t)(place / block);
 	int64_t got;
 
-	/* An error ends the compressor, whose next call returns it. */
-	if (!use_kept_block(window, number) ||
-	    dw_stored_window_await_kept(window, NULL) < 0)
-		return false;
-	complete_block(window, number);
 	page->number = UINT64_MAX;
-	got = dw_kept_blocks_read(window->kept, number, page->data + (from - start),
-				  (size_t)(to - from), from - first, NULL);
-	window->work += WORK_OF_CALL + (to - from) / WORK_OF_READ;
-	if (got < 0) {
-		window->kept_uses[number].is_damaged = true;
-		if (window->kept_uses[number].is_held)
-			unlink_use(window, number);
+	got = dw_kept_window_read(window->kept, number, page->data + (from - start),
+				  (size_t)(to - from), from - first);
+	if (got < 0)
 		return false;
-	}
+	window->work += WORK_OF_CALL + (to - from) / WORK_OF_READ;
 	page->number = start / PAGE_BYTES;
 	page->limit = UINT64_MAX;
 	page->from = (size_t)(from - start);

@@ -12,6 +12,7 @@
 
 #include "write/input/source.h"
 #include "write/pack/compress.h"
+#include "write/segment/kept_window.h"
 
 struct stored_window;
 
@@ -27,44 +28,8 @@ void dw_stored_window_close_files(struct stored_window *window);
 DW_DEFINE_AUTO(window, struct stored_window *, dw_stored_window_free)
 
 /* The stream continues these blocks, the first ones of the image: their bytes have the
- * positions before those of the stream. Call it first. */
-struct kept_blocks;
-int dw_stored_window_set_kept(struct stored_window *window,
-			      const struct kept_blocks *kept, dwarfs_error **err);
-
-/* Whether there are kept blocks, and they are large. */
-bool dw_stored_window_has_large_kept(const struct stored_window *window);
-
-/*
- * Bound the memory of kept blocks and of codecs together: kept blocks are freed before a new block
- * is compressed, and decompressed again only while at least `spared` of the workers compress
- * nothing, whose memory they take. Without this call, or with 0, neither happens.
- */
-void dw_stored_window_spare_workers(struct stored_window *window, uint32_t workers,
-				    uint32_t spared);
-
-/* A new block will be compressed: free the kept ones if dw_stored_window_spare_workers() was
- * called. NULL is accepted. */
-void dw_stored_window_free_kept(struct stored_window *window);
-
-/* Wait until there is memory for kept blocks. Call it before one is read elsewhere. */
-int dw_stored_window_await_kept(struct stored_window *window, dwarfs_error **err);
-
-/* A kept block was read, but not by this module: the cache holds it now. */
-void dw_stored_window_was_read(struct stored_window *window, uint32_t number);
-
-/* Like dw_stored_window_was_read(), but the block need not be held, as no match in it is known yet.
- * A large one is freed: if none is found, the memory is not needed at the same time as that of
- * codecs. It may be decompressed once more, at no cost. */
-void dw_stored_window_was_scanned(struct stored_window *window, uint32_t number);
-
-/* Matches for so many bytes of new data will be searched for. This raises the limit on
- * how many bytes of kept blocks may be decompressed again. */
-void dw_stored_window_earn(struct stored_window *window, size_t size);
-
-/* Bytes of kept blocks that were decompressed again, when their cache is as large as the image
- * says: for tests. */
-uint64_t dw_stored_window_decoded(const struct stored_window *window);
+ * positions before those of the stream. Call it first. They stay the caller's. */
+void dw_stored_window_set_kept(struct stored_window *window, struct kept_window *kept);
 
 /* Begin a block; the one before is full. */
 void dw_stored_window_turn(struct stored_window *window, struct block *block);

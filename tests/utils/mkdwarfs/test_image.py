@@ -959,6 +959,30 @@ class Digests(Images):
             self.assertGreater(total, 50 << 20)
             self.assertLessEqual(self.decompressed(), total, when)
 
+    def test_blocks_that_new_data_is_compared_with_are_decompressed_once(self):
+        """Many blocks are needed by turns: they are in a temporary file. Without one, the cache lacks
+        some of them, which are decompressed again."""
+        absent.need("zstd")
+        source, few, size = random.Random(1), bytes(range(64)) * 4, 40 << 20
+        old = source.randbytes(size).translate(few)
+        tree = self.directory("tree", old=old)
+        image = self.make("old", [tree], "-S22", "-W0", "-C", "zstd:level=1")
+        new = b"".join(old[at:at + 10000] + source.randbytes(100)
+                       for at in (source.randrange(size - 10000) for _ in range(400)))
+        more = self.directory("more", new=new)
+        expected = self.sums(self.make("plain", [tree, more], "-C", "null"))
+        stored, decompressed = [], []
+        for words in ([], ["--spool-dir", self.path("missing")]):
+            both = self.make("both", [image, more], "-W12", "--log-level=verbose", *words)
+            self.good(both)
+            self.assertEqual(self.sums(both), expected)
+            stored.append(stored_bytes(both) - stored_bytes(image))
+            decompressed.append(self.decompressed())
+        self.assertLessEqual(decompressed[0], 2 * size)
+        self.assertGreater(decompressed[1], 3 * size)
+        self.assertLess(stored[0], len(new) / 5)
+        self.assertGreaterEqual(stored[1], stored[0])
+
     def test_without_the_section_trust_changes_nothing(self):
         old, new, size = self.with_equal_text()
         bare = self.make("bare", [old], "--rebuild-metadata", "--digests=never")

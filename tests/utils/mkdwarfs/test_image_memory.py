@@ -97,6 +97,26 @@ class Memory(rewritten.Case):
                         os.path.getsize(image) + 0.6 * os.path.getsize(self.path("alone")))
         self.assertLess(both, alone + 64 * MIB)
 
+    def test_appending_to_many_blocks(self):
+        """The blocks of an image, each of which new data is compared with, are not all in memory."""
+        absent.need("zstd")
+        few, piece = bytes(range(64)) * 4, 10000
+        old = random.Random(1).randbytes(96 * MIB).translate(few)
+        self.write("old/noise", old)
+        image = self.make("image.dwarfs", [self.path("old")], "-S24", "-C", "zstd:level=1", "-W0")
+        source = random.Random(2)
+        new = []
+        for _ in range(400):
+            at = source.randrange(96 * MIB - piece)
+            new.append(old[at:at + piece] + source.randbytes(100))
+        self.write("new/file", b"".join(new))
+        words = ("-S24", "-W12", "--order=path", "-C", "zstd:level=1", "-N1")
+        alone = self.peak("-i", self.path("new"), "-o", self.path("alone"), *words, level="-l7")
+        both = self.peak("-i", image, "-i", self.path("new"), "-o", self.path("both"), *words,
+                         level="-l7")
+        self.assertLess(os.path.getsize(self.path("both")), os.path.getsize(image) + MIB)
+        self.assertLess(both, alone + 64 * MIB)
+
     def test_trying_orders_besides_large_blocks(self):
         """A block that was decompressed to compare a file is freed before orders are tried."""
         absent.need("zstd")

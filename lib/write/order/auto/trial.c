@@ -299,13 +299,12 @@ static int sort_by_path(const struct order_input *input, const uint32_t *numbers
 
 /* Blocks that were decompressed to compare files; one that is needed again is decompressed once
  * more. */
-static void free_large_blocks(const struct assembly *assembly)
+static void trim_cache(const struct assembly *assembly)
 {
 	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
 		const struct source_image *image = assembly->images[i];
 
-		if (dw_source_blocks_are_large(UINT64_C(1) << image->block_bits))
-			image->ops->trim_cache(image->user);
+		image->ops->trim_cache(image->user);
 	}
 }
 
@@ -329,7 +328,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 	if ((ret = sort_by_path(input, candidates[0].numbers, count, &by_path, err)) < 0)
 		return ret;
 	trial.by_path = by_path;
-	free_large_blocks(input->run->assembly);
+	trim_cache(input->run->assembly);
 	for (size_t i = 0; i < candidate_count; i++) {
 		uint64_t bytes;
 		double cost;
