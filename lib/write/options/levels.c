@@ -25,6 +25,10 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
  * gain less than 0.1 %. */
 #define ZSTD_BEST "zstd:level=19:wlog=24:clog=24:hlog=21:slog=5"
 
+/* Metadata of 8 MiB and more takes 64 MiB less memory than with the hash table of level 22, and the same
+ * bytes: 8.4 MB of metadata 232 instead of 297 MiB. */
+#define ZSTD_METADATA "zstd:level=22:adapt:hlog=24"
+
 /* lzma gains 1 % on text from following matches of up to 128 bytes to the end, another
  * 1 % from 273, and 8 % on logs; the last takes up to three times as long. */
 #define LZMA_GOOD "lzma:level=9:binary=auto:nice=128:adapt"
@@ -131,7 +135,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.blocks = { { ZSTD_BEST, "lzma:level=8", "lz4hc:level=9", "null" } },
 		.dense = LZMA_DENSE,
 		.literal = ZSTD_LITERALS,
-		.metadata = { { "zstd:level=22:adapt", "lzma:level=9:adapt", "null" } },
+		.metadata = { { ZSTD_METADATA, "lzma:level=9:adapt", "null" } },
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
 		.window_bits = 8,
