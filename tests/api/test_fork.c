@@ -220,6 +220,7 @@ static void children_do_not_wait_for_threads_they_lack(void **state)
 	void *failed;
 
 	(void)state;
+	skip_without_wiped_pages();
 	image = open_again(&context);
 	assert_int_equal(try_file(image, 3), READ_RIGHT);
 	for (int i = 0; i < READERS; i++)
@@ -271,6 +272,7 @@ static void children_do_not_wait_for_a_thread_that_polls(void **state)
 	pthread_t thread;
 
 	(void)state;
+	skip_without_wiped_pages();
 	image = open_again(&context);
 	assert_int_equal(try_file(image, 3), READ_RIGHT);
 	atomic_store(&stop, false);
@@ -333,6 +335,7 @@ static void children_do_not_wait_for_a_thread_that_logs(void **state)
 	pthread_t thread;
 
 	(void)state;
+	skip_without_wiped_pages();
 	parent = getpid();
 	atomic_store(&stop, false);
 	assert_int_equal(new_context(&context), 0);
@@ -371,7 +374,6 @@ int main(void)
 	};
 	int failed;
 
-	leave_out_without_wiped_pages("children_*");
 	prepare_forks();
 	make_image();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);

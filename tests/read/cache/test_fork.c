@@ -87,6 +87,7 @@ static void a_locked_cache_is_lost(void **state)
 {
 	struct forked forked;
 
+	skip_without_wiped_pages();
 	start(&forked);
 	pthread_mutex_lock(&forked.cache->lock);
 	expect_child(&forked, CHILD_IS_REFUSED);
@@ -99,6 +100,7 @@ static void a_pinned_unit_is_lost(void **state)
 {
 	struct forked forked;
 
+	skip_without_wiped_pages();
 	start(&forked);
 	assert_non_null(dw_cache_pin(forked.slot));
 	expect_child(&forked, CHILD_IS_REFUSED);
@@ -131,6 +133,7 @@ static void a_pinned_extent_is_lost(void **state)
 	struct forked forked;
 	struct extent *extent;
 
+	skip_without_wiped_pages();
 	start(&forked);
 	/* Both blocks do not fit: a range of the second one is kept as an extent. */
 	assert_int_equal(dw_cache_keep_ranges(forked.image, 1, &list, NULL), 0);
@@ -149,6 +152,7 @@ static void a_cache_with_jobs_or_waiting_threads_is_lost(void **state)
 	struct forked forked;
 	uint32_t *counts[3];
 
+	skip_without_wiped_pages();
 	start(&forked);
 	counts[0] = &forked.cache->running_jobs;
 	counts[1] = &forked.cache->blocked_jobs;
@@ -179,6 +183,5 @@ int main(void)
 		cmocka_unit_test(a_cache_with_jobs_or_waiting_threads_is_lost),
 	};
 
-	leave_out_without_wiped_pages("*_is_lost");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
