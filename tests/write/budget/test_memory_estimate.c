@@ -136,7 +136,7 @@ static void a_small_program_has_one_base(void **state)
 {
 	(void)state;
 	if (dw_os_resident_bytes() > 8 << 20)
-		skip(); /* with a sanitizer */
+		skip(); /* with a sanitizer or an emulator */
 	assert_int_equal(dw_estimate_base(), 9 << 20);
 }
 
