@@ -274,7 +274,7 @@ def main():
             os.mkdir(folder)
             dice = random.Random(3)
             numbers = array.array("I", itertools.accumulate(
-                dice.randrange(50) for _ in range(270000)))
+                7 if number % 8 else dice.randrange(50) for number in range(270000)))
             with open(os.path.join(folder, "numbers"), "wb") as out:
                 out.write(numbers.tobytes())
             sizes = []

@@ -295,7 +295,7 @@ class Limits(Blocks):
         rng = random.Random(4)
         for number in range(12):
             self.write(f"tree/{number}", rng.randbytes(2300000) +
-                       b"".join(b"%d\n" % rng.randrange(10**6) for _ in range(60000)))
+                       b"".join(b"%d\n" % rng.randrange(10**6) for _ in range(15000)))
 
     @unittest.skipIf(os.environ.get("DWARFS_SANITIZED"), "a sanitizer uses memory itself")
     def test_the_limit_holds(self):

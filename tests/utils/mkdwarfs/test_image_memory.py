@@ -128,8 +128,9 @@ class Memory(rewritten.Case):
         source = random.Random(2)
         words = [source.randbytes(6).hex() for _ in range(5000)]
         for number in range(30):
-            text = " ".join(source.choices(words, k=5000))
-            self.write(f"new/{number % 3}/{number}", text.encode())
+            text = " ".join(source.choices(words, k=500))
+            # Noise takes as much memory as text, in less time.
+            self.write(f"new/{number % 3}/{number}", text.encode() + source.randbytes(60000))
         words = ("-S26", "-N1")
         alone = self.peak("-i", self.path("new"), "-o", self.path("alone"), *words, level="-l7")
         both = self.peak("-i", image, "-i", self.path("new"), "-o", self.path("both"), *words,
