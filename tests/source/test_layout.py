@@ -46,6 +46,8 @@ COVERED_BY = {
     "lib/format/side/digest_table_write.c": ("tests/format/side/test_digest_table.c",),
     "lib/rewrite/source_sections.c": ("tests/rewrite/test_image_source.c",
                                       "tests/rewrite/test_rewrite.c"),
+    "lib/write/budget/memory_plan.c": ("tests/write/budget/test_budget.c",),
+    "lib/write/budget/memory_steps.c": ("tests/write/budget/test_budget.c",),
     "lib/write/build_copy.c": ("tests/rewrite/test_rewrite.c",),
     "lib/write/build_sections.c": ("tests/write/test_build.c",
                                    "tests/interop/test_strict.py"),

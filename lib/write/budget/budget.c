@@ -2,13 +2,13 @@
 /*
  * write/budget/budget: plan the memory of the stages within a limit.
  *
- * The peak is the sum of what each stage needs: records, kept files, blocks in progress
- * and their compressed bytes, codecs, the anchor index. Each is bounded. A limit is met
- * by steps, each of which lowers one term; steps that change the image are planned for
- * one worker, so that the same limit gives the same image for any number of workers.
+ * The peak is the sum of what each stage needs, of which memory_plan has that of blocks.
+ * Each is bounded. A limit is met by the steps of memory_steps; steps that change the
+ * image are planned for one worker, so that the same limit gives the same image for any
+ * number of workers.
  */
 #include "write/budget/budget.h"
-#include "write/budget/memory_estimate.h"
+#include "write/budget/memory_steps.h"
 #include "write/builder.h"
 #include "write/categorize/categorize.h"
 #include "write/input/source.h"
@@ -16,7 +16,6 @@
 #include "write/options/input_options.h"
 #include "write/order/auto/sketch.h"
 #include "write/order/auto/trial.h"
-#include "write/pack/block_packer.h"
 #include "write/segment/segment.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -31,50 +30,19 @@
 #define INDEX_BYTES	 (256 * MIB)
 #define KEPT_INDEX_BYTES (40 * MIB) /* more, for blocks that are kept */
 #define WINDOW_BYTES	 (48 * MIB)
-#define MIN_INDEX	 (1 * MIB)
-#define MIN_BLOCK_BITS	 16
 #define MIN_SHINGLES	 ((size_t)1 << 16)
 
 /* For each fragment, while orders are compared: its number in up to eight lists, and for a trial
  * by path and its number in that order. */
 #define BYTES_OF_ORDERS 40
 
-/* The number of chunks is planned for this average size within a share of the limit, at
- * least for MOST_CHUNK_BYTES; what is left of the limit allows smaller ones. */
+/* The number of chunks is planned for this average size within a share of the limit; what is left
+ * of the limit allows smaller ones. */
 #define CHUNK_BYTES	  1024
 #define CHUNK_SHARE	  8
 #define LEAST_CHUNK_BYTES 256
-#define MOST_CHUNK_BYTES  65536
-#define MAX_LEAST_CHUNKS  (UINT64_C(1) << 20)
 
-/* File pieces, their anchors, and pages of stored_window. */
-#define REST_BYTES	(6 * MIB)
-#define REST_PER_WORKER (MIB / 2)
-#define DEFAULT_SHARE	4 /* of the memory that the process may use: one part in */
-
-struct memory_plan {
-	struct budget budget;
-	const struct build_options *options;
-	struct workload workload;
-	uint32_t block_bits;
-	struct stream_settings *settings; /* by category */
-	const uint8_t *used;		  /* categories in use */
-	const uint64_t *stream_bytes;	  /* of the contents in each category, at most */
-	size_t category_count;
-	bool has_images;       /* of which blocks may be kept */
-	bool without_literals; /* has_literal of the settings does not count */
-	uint64_t anchors;      /* bytes of a full index */
-};
-
-static uint64_t min_of(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
+#define DEFAULT_SHARE 4 /* of the memory that the process may use: one part in */
 
 static uint32_t waiting_blocks(uint32_t block_bits)
 {
@@ -83,263 +51,6 @@ static uint32_t waiting_blocks(uint32_t block_bits)
 	if (block_bits > MAX_WAITING_BITS)
 		return 0;
 	return waiting < MAX_WAITING ? (uint32_t)waiting : MAX_WAITING;
-}
-
-/* -- what a plan takes --------------------------------------------------------------- */
-
-/* The most that a block of a category holds. */
-static size_t max_block_fill(const struct memory_plan *plan, uint32_t category)
-{
-	size_t block = (size_t)1 << plan->block_bits;
-	uint64_t bytes = plan->stream_bytes[category];
-
-	if (plan->workload.packs_again || bytes >= block)
-		return block;
-	return bytes > 0 ? (size_t)bytes : 1;
-}
-
-static struct packing packing_of(const struct memory_plan *plan, uint32_t category)
-{
-	struct packing packing = dw_packing_of(plan->settings, category);
-
-	packing.has_literal &= !plan->without_literals;
-	return packing;
-}
-
-static uint64_t packing_bytes(const struct memory_plan *plan, uint32_t category)
-{
-	struct packing packing = packing_of(plan, category);
-
-	return plan->used[category]
-		       ? dw_packing_memory(&packing, max_block_fill(plan, category))
-		       : 0;
-}
-
-/* Memory of the largest codec in use. */
-static uint64_t codec_bytes(const struct memory_plan *plan)
-{
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < plan->category_count; i++)
-		most = max_of(most, packing_bytes(plan, i));
-	return most;
-}
-
-/* Bytes that are not in blocks of images, at most. */
-static uint64_t new_bytes(const struct memory_plan *plan)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < plan->category_count; i++)
-		bytes += plan->used[i] ? min_of(plan->stream_bytes[i],
-						plan->workload.bytes - bytes)
-				       : 0;
-	return bytes;
-}
-
-/* Memory of a number of blocks. Together they hold no more than all contents; the last one of
- * each stream may have memory that is not used. A copied block counts as one of them. */
-static uint64_t bytes_of_blocks(const struct memory_plan *plan, uint64_t count)
-{
-	uint64_t block = UINT64_C(1) << plan->block_bits, bytes = new_bytes(plan);
-
-	if (plan->workload.packs_again)
-		return count * block;
-	bytes += plan->has_images || bytes > block ? block : 0;
-	return min_of(count * block, bytes);
-}
-
-static uint64_t blocks_bytes(const struct memory_plan *plan)
-{
-	const struct budget *budget = &plan->budget;
-	uint64_t packing = budget->workers > 0 ? budget->workers : 1;
-	uint64_t in_flight = packing + budget->waiting;
-	uint64_t kept = (budget->window_bytes >> plan->block_bits) + 1;
-
-	/* Blocks in progress are among those in the window; one more is being filled. */
-	return bytes_of_blocks(plan, max_of(kept, in_flight) + 1) +
-	       bytes_of_blocks(plan, in_flight) +
-	       packing * (codec_bytes(plan) + REST_PER_WORKER);
-}
-
-/* Memory while blocks are filled and compressed. */
-static uint64_t cost(const struct memory_plan *plan)
-{
-	const struct budget *budget = &plan->budget;
-
-	return dw_estimate_records(&plan->workload) + REST_BYTES + budget->kept_bytes +
-	       plan->workload.fragments * 2 * sizeof(uint32_t) +
-	       plan->workload.directories * 2 * sizeof(uint64_t) + /* units of locality */
-	       budget->max_chunks * ESTIMATE_PER_CHUNK +
-	       min_of(plan->anchors, budget->index_bytes) + blocks_bytes(plan);
-}
-
-static uint64_t least_chunks(const struct memory_plan *plan)
-{
-	return plan->workload.fragments +
-	       min_of(plan->workload.bytes / MOST_CHUNK_BYTES, MAX_LEAST_CHUNKS) + 1024;
-}
-
-/* -- making do with less ------------------------------------------------------------ */
-
-static bool wait_less(struct memory_plan *plan)
-{
-	struct budget *budget = &plan->budget;
-
-	if (budget->waiting == 0)
-		return false;
-	budget->waiting = budget->waiting > 1 ? 1 : 0;
-	return true;
-}
-
-static bool use_fewer_workers(struct memory_plan *plan)
-{
-	if (plan->budget.workers <= 1)
-		return false;
-	plan->budget.workers--;
-	return true;
-}
-
-/* Few data are for this codec and that of numbers: all others would lose by each of the other
- * steps. */
-static bool do_without_literals(struct memory_plan *plan)
-{
-	bool had = !plan->without_literals;
-
-	plan->without_literals = true;
-	return had;
-}
-
-/* The other steps may have left room for them; whether there is none. */
-static bool drop_literals(struct memory_plan *plan, uint64_t limit)
-{
-	bool any = false;
-
-	if (!plan->without_literals)
-		return false;
-	plan->without_literals = false;
-	if (cost(plan) <= limit)
-		return false;
-	for (size_t i = 0; i < plan->category_count; i++) {
-		any |= plan->used[i] && plan->settings[i].has_literal;
-		plan->settings[i].has_literal = false;
-	}
-	return any;
-}
-
-static bool shrink_index(struct memory_plan *plan)
-{
-	struct budget *budget = &plan->budget;
-	uint64_t index = min_of(plan->anchors, budget->index_bytes);
-
-	if (index <= MIN_INDEX && budget->window_bytes == 0)
-		return false;
-	if (index > MIN_INDEX)
-		budget->index_bytes = max_of(index / 2, MIN_INDEX);
-	budget->window_bytes /= 2;
-	if (budget->window_bytes < MIB)
-		budget->window_bytes = 0;
-	return true;
-}
-
-static bool shrink_chunks(struct memory_plan *plan)
-{
-	struct budget *budget = &plan->budget;
-
-	if (budget->max_chunks <= least_chunks(plan))
-		return false;
-	budget->max_chunks = max_of(budget->max_chunks / 2, least_chunks(plan));
-	return true;
-}
-
-/* Shrink the codec of a stream that needs the most memory, or do without a fallback that cannot
- * be shrunk. */
-static bool shrink_packing(struct stream_settings *settings,
-			   const struct packing *packing, size_t block_bytes)
-{
-	if (packing->has_fallback) {
-		settings->falls_back = dw_codec_shrink(&settings->fallback, block_bytes);
-		return true;
-	}
-	if (settings->has_dense && dw_codec_memory(&settings->dense, block_bytes) >
-					   dw_codec_memory(&settings->codec, block_bytes))
-		return dw_codec_shrink(&settings->dense, block_bytes);
-	return dw_codec_shrink(&settings->codec, block_bytes);
-}
-
-static bool shrink_codecs(struct memory_plan *plan)
-{
-	uint64_t most = codec_bytes(plan);
-	bool any = false;
-
-	for (uint32_t i = 0; i < plan->category_count; i++) {
-		struct packing packing = packing_of(plan, i);
-
-		if (plan->used[i] && packing_bytes(plan, i) == most)
-			any |= shrink_packing(&plan->settings[i], &packing,
-					      max_block_fill(plan, i));
-	}
-	return any;
-}
-
-static bool shrink_blocks(struct memory_plan *plan)
-{
-	if (plan->block_bits <= MIN_BLOCK_BITS ||
-	    plan->block_bits <= plan->options->least_block_bits)
-		return false;
-	plan->block_bits--;
-	return true;
-}
-
-struct step {
-	bool (*take)(struct memory_plan *plan);
-	const char *text;
-};
-
-/* In this order. These steps do not change the image: */
-static const struct step of_speed[] = {
-	{ use_fewer_workers, "fewer workers" },
-	{ wait_less, "fewer blocks that wait" },
-	{ NULL, NULL },
-};
-
-/* The only step for the default limit. */
-static const struct step of_workers[] = {
-	{ use_fewer_workers, "fewer workers" },
-	{ NULL, NULL },
-};
-
-static const struct step of_size[] = {
-	{ do_without_literals, NULL }, /* logged when the others were taken */
-	{ shrink_index, "a coarser index of repeated bytes" },
-	{ shrink_codecs, "compressors with less memory" },
-	{ shrink_blocks, "smaller blocks" },
-	{ shrink_chunks, "fewer repeated bytes" },
-	{ NULL, NULL },
-};
-
-static void log_step(dwarfs_context *context, const struct memory_plan *plan,
-		     uint64_t limit, int level, const char *what)
-{
-	dw_log(context, level,
-	       "memory limit of %" PRIu64 " MiB: %s (%" PRIu32
-	       " workers, blocks of %" PRIu64 " KiB)",
-	       limit / MIB, what, plan->budget.workers,
-	       (UINT64_C(1) << plan->block_bits) / 1024);
-}
-
-/* Take steps until the plan fits the limit. Without a context nothing is logged. */
-static void fit(struct memory_plan *plan, dwarfs_context *context, uint64_t limit,
-		const struct step *steps, int log_level)
-{
-	for (; steps->take; steps++) {
-		bool taken = false;
-
-		while (cost(plan) > limit && steps->take(plan))
-			taken = true;
-		if (taken && context && steps->text)
-			log_step(context, plan, limit, log_level, steps->text);
-	}
 }
 
 /* The plan for one worker, which decides all that changes the image. */
@@ -368,11 +79,13 @@ static uint64_t least_bytes(const struct memory_plan *plan, dwarfs_error **err)
 		settings[i] = plan->settings[i];
 	least.settings = settings;
 	least.budget.kept_bytes = 0;
-	fit(&least, NULL, 0, of_size, 0);
-	bytes = max_of(cost(&least),
-		       dw_estimate_reading(plan->options, &plan->workload, 1));
-	bytes = max_of(bytes, dw_estimate_order(&plan->workload, 0, false));
-	return max_of(bytes, dw_estimate_metadata(&plan->workload, least_chunks(plan)));
+	dw_memory_plan_fit(&least, NULL, 0, STEPS_OF_SIZE, 0);
+	bytes = dw_larger_of(dw_memory_plan_cost(&least),
+			     dw_estimate_reading(plan->options, &plan->workload, 1));
+	bytes = dw_larger_of(bytes, dw_estimate_order(&plan->workload, 0, false));
+	return dw_larger_of(
+		bytes,
+		dw_estimate_metadata(&plan->workload, dw_memory_plan_least_chunks(plan)));
 }
 
 static int fail_limit(uint64_t limit, uint64_t least, dwarfs_error **err)
@@ -428,14 +141,14 @@ static uint64_t index_bytes(uint64_t anchors)
  * fewer of both. */
 static void plan_index(struct memory_plan *plan, uint64_t kept_block_bytes)
 {
-	uint64_t bytes = new_bytes(plan);
+	uint64_t bytes = dw_memory_plan_new_bytes(plan);
 	uint64_t anchors = count_anchors(plan, bytes + kept_block_bytes);
 
 	if (plan->has_images && anchors > 0) {
-		anchors = max_of(anchors, DW_ANCHORS_AFTER_KEPT);
-		plan->budget.index_bytes =
-			min_of(INDEX_BYTES, index_bytes(count_anchors(plan, bytes)) +
-						    KEPT_INDEX_BYTES);
+		anchors = dw_larger_of(anchors, DW_ANCHORS_AFTER_KEPT);
+		plan->budget.index_bytes = dw_smaller_of(
+			INDEX_BYTES,
+			index_bytes(count_anchors(plan, bytes)) + KEPT_INDEX_BYTES);
 	}
 	plan->anchors = index_bytes(anchors);
 }
@@ -465,8 +178,8 @@ static struct memory_plan begin_plan(dwarfs_builder *builder,
 	plan_index(&plan, bytes_of_kept_blocks(builder->assembly));
 	chunks = workload->fragments + workload->bytes / CHUNK_BYTES;
 	if (limit != 0)
-		chunks = min_of(chunks, limit / CHUNK_SHARE / ESTIMATE_PER_CHUNK);
-	plan.budget.max_chunks = max_of(chunks, least_chunks(&plan));
+		chunks = dw_smaller_of(chunks, limit / CHUNK_SHARE / ESTIMATE_PER_CHUNK);
+	plan.budget.max_chunks = dw_larger_of(chunks, dw_memory_plan_least_chunks(&plan));
 	return plan;
 }
 
@@ -474,12 +187,12 @@ static struct memory_plan begin_plan(dwarfs_builder *builder,
 static uint64_t bytes_to_keep(const struct workload *workload, uint64_t limit,
 			      uint64_t least)
 {
-	uint64_t bytes = min_of(KEPT_TOTAL_BYTES, limit / KEPT_SHARE);
+	uint64_t bytes = dw_smaller_of(KEPT_TOTAL_BYTES, limit / KEPT_SHARE);
 
 	/* A slab need not be full. */
-	bytes = min_of(bytes, workload->small_bytes + workload->small_bytes / 8 +
-				      8 * KEPT_SLAB_BYTES);
-	bytes = min_of(bytes, limit - least);
+	bytes = dw_smaller_of(bytes, workload->small_bytes + workload->small_bytes / 8 +
+					     8 * KEPT_SLAB_BYTES);
+	bytes = dw_smaller_of(bytes, limit - least);
 	return bytes / KEPT_SLAB_BYTES * KEPT_SLAB_BYTES;
 }
 
@@ -490,7 +203,7 @@ static uint64_t comparing_bytes(const struct assembly *assembly)
 	uint64_t most = 0;
 
 	for (size_t i = 0; assembly && i < assembly->image_count; i++)
-		most = max_of(most, UINT64_C(1) << assembly->images[i]->block_bits);
+		most = dw_larger_of(most, UINT64_C(1) << assembly->images[i]->block_bits);
 	return 3 * most;
 }
 
@@ -550,13 +263,13 @@ static bool chooses_orders(const struct memory_plan *plan)
 static uint64_t cost_of_trials(const struct memory_plan *plan, uint32_t workers)
 {
 	struct memory_plan trial = *plan;
-	uint64_t codec = codec_bytes(plan);
+	uint64_t codec = dw_memory_plan_codec_bytes(plan);
 	uint64_t own = dw_trial_codec_memory((size_t)1 << plan->block_bits);
 
 	trial.budget.workers = workers;
 	trial.budget.waiting = 0;
-	return cost(&trial) + plan->workload.fragments * BYTES_OF_ORDERS +
-	       max_of(workers, 1) * (own > codec ? own - codec : 0);
+	return dw_memory_plan_cost(&trial) + plan->workload.fragments * BYTES_OF_ORDERS +
+	       dw_larger_of(workers, 1) * (own > codec ? own - codec : 0);
 }
 
 /* Whether orders are tried does not depend on the number of workers. */
@@ -603,7 +316,7 @@ static void plan_orders(struct memory_plan *plan, dwarfs_context *context, uint6
 static void plan_chunks(struct memory_plan *plan, uint64_t limit)
 {
 	while (dw_estimate_metadata(&plan->workload, plan->budget.max_chunks) > limit &&
-	       shrink_chunks(plan))
+	       dw_memory_plan_shrink_chunks(plan))
 		continue;
 }
 
@@ -613,7 +326,7 @@ static void raise_chunks(struct memory_plan *plan, uint64_t limit)
 	struct budget *budget = &plan->budget;
 	uint64_t most =
 		plan->workload.fragments + plan->workload.bytes / LEAST_CHUNK_BYTES;
-	uint64_t blocks = cost(plan);
+	uint64_t blocks = dw_memory_plan_cost(plan);
 	uint64_t metadata = dw_estimate_metadata(&plan->workload, budget->max_chunks);
 	uint64_t each =
 		dw_estimate_metadata(&plan->workload, budget->max_chunks + 1) - metadata;
@@ -621,8 +334,9 @@ static void raise_chunks(struct memory_plan *plan, uint64_t limit)
 
 	if (blocks >= limit || metadata >= limit || budget->max_chunks >= most)
 		return;
-	room = min_of((limit - blocks) / ESTIMATE_PER_CHUNK, (limit - metadata) / each);
-	budget->max_chunks = min_of(most, budget->max_chunks + room / 2);
+	room = dw_smaller_of((limit - blocks) / ESTIMATE_PER_CHUNK,
+			     (limit - metadata) / each);
+	budget->max_chunks = dw_smaller_of(most, budget->max_chunks + room / 2);
 }
 
 /* Plan all that changes the image, for one worker. */
@@ -630,10 +344,8 @@ static void plan_size(struct memory_plan *plan, dwarfs_context *context, uint64_
 {
 	struct memory_plan lean = lean_plan(plan);
 
-	fit(&lean, context, limit, of_size, DWARFS_LOG_WARN);
-	if (drop_literals(&lean, limit))
-		log_step(context, &lean, limit, DWARFS_LOG_WARN,
-			 "no codec for blocks with few repeats");
+	dw_memory_plan_fit(&lean, context, limit, STEPS_OF_SIZE, DWARFS_LOG_WARN);
+	dw_memory_plan_drop_literals(&lean, context, limit);
 	raise_chunks(&lean, limit);
 	lean.budget.workers = plan->budget.workers;
 	lean.budget.waiting = plan->budget.waiting;
@@ -647,14 +359,15 @@ static int plan_for_limit(struct memory_plan *plan, dwarfs_context *context,
 
 	plan_chunks(plan, limit);
 	plan_size(plan, context, limit);
-	fit(plan, context, limit, of_speed, DWARFS_LOG_VERBOSE);
-	needed = max_of(cost(plan),
-			dw_estimate_metadata(&plan->workload, plan->budget.max_chunks));
+	dw_memory_plan_fit(plan, context, limit, STEPS_OF_SPEED, DWARFS_LOG_VERBOSE);
+	needed = dw_larger_of(
+		dw_memory_plan_cost(plan),
+		dw_estimate_metadata(&plan->workload, plan->budget.max_chunks));
 	if (needed > limit) {
 		/* A higher limit also keeps more files. */
 		needed -= plan->budget.kept_bytes;
 		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
-		return fail_limit(limit, max_of(needed, limit + MIB), err);
+		return fail_limit(limit, dw_larger_of(needed, limit + MIB), err);
 	}
 	plan->budget.trial_workers = plan->budget.workers;
 	plan_orders(plan, context, limit);
@@ -702,7 +415,8 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 	plan.budget.metadata_bytes = budget->metadata_bytes;
 	if (limit == 0) {
 		limit = dwarfs_usable_memory() / DEFAULT_SHARE;
-		fit(&plan, builder->context, limit, of_workers, DWARFS_LOG_VERBOSE);
+		dw_memory_plan_fit(&plan, builder->context, limit, STEPS_OF_WORKERS,
+				   DWARFS_LOG_VERBOSE);
 		plan.budget.max_chunks = UINT64_MAX;
 		plan.budget.trial_workers = plan.budget.workers;
 	} else if ((ret = plan_for_limit(&plan, builder->context, limit, err)) < 0) {
@@ -717,7 +431,8 @@ bool dw_budget_metadata_codec(const struct budget *budget, uint64_t chunks,
 			      uint64_t bytes, struct codec_spec *codec)
 {
 	uint64_t taken = chunks * sizeof(struct chunk);
-	uint64_t room = budget->metadata_bytes - min_of(taken, budget->metadata_bytes);
+	uint64_t room =
+		budget->metadata_bytes - dw_smaller_of(taken, budget->metadata_bytes);
 
 	if (budget->metadata_bytes == UINT64_MAX)
 		return true;
