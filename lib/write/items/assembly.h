@@ -279,6 +279,8 @@ int dw_assembly_add_disk_path(struct assembly *assembly, uint32_t directory,
 int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 		   dwarfs_error **err);
 
+/* -- records of entries, in entry_record.c ------------------------------------------- */
+
 /* Add a record for an entry on disk. Its contents are read by the run. */
 struct disk_entry {
 	struct os_stat stat;
