@@ -88,6 +88,7 @@ COVERED_BY = {
     "lib/read/check/file_rules.c": ("tests/read/check/test_rules.c",),
     "lib/read/check/name_rules.c": ("tests/read/check/test_rules.c",),
     "lib/read/cache/context_cache.c": ("tests/read/cache/test_cache.c", "tests/base/test_context.c"),
+    "lib/read/cache/extent_tree.c": ("tests/read/cache/test_extents.c",),
     "lib/read/cache/keep_ranges.c": ("tests/read/cache/test_extents.c",),
     "lib/read/cache/decode_limit.c": ("tests/api/test_thrashing.c",),
     "lib/read/cache/turns.c": ("tests/api/test_thrashing.c", "tests/api/test_turns.c"),

@@ -11,16 +11,15 @@
  * Takes a resident and requested ranges, keeps copies of them, and gives them to
  * readers. All functions are called with cache->lock held.
  *
- * The extents of a unit do not overlap, and are in a tree by offset (a treap, which
- * needs only two pointers per extent: Seidel and Aragon, Algorithmica 1996). All extents
- * of the cache are in one list in the order of eviction: first those that were read to
- * their end once, then the oldest batch; within a batch the one that will be read last
- * is evicted first.
+ * The extents of a unit do not overlap, and are in a tree by offset (extent_tree.c). All
+ * extents of the cache are in one list in the order of eviction: first those that were
+ * read to their end once, then the oldest batch; within a batch the one that will be read
+ * last is evicted first.
  */
 #include <string.h>
 
 #include "os/pages.h"
-#include "read/cache/internal.h"
+#include "read/cache/extent_tree.h"
 
 #define EXTENT_BYTES ((uint64_t)1 << 20) /* maximum of one extent */
 #define PAGES_BYTES  ((size_t)64 << 10)	 /* from this size on in pages of their own */
@@ -29,82 +28,6 @@
 	 << 10)	      /* maximum of an extent made from pages of an evicted unit */
 #define MAX_NARROW 6  /* maximum of window_shift */
 #define TRY_AGAIN  8u /* extents read in time before windows grow: 8 << window_shift */
-
-/* -- the tree of a slot, by offset --------------------------------------------------- */
-
-/* Which one is nearer to the root. The priority depends on the address, so that the
- * contents of an image cannot unbalance the tree. */
-static bool is_above(const struct extent *one, const struct extent *other)
-{
-	return (uint64_t)(uintptr_t)one * UINT64_C(0x9e3779b97f4a7c15) >
-	       (uint64_t)(uintptr_t)other * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-static struct extent **child(struct extent *extent, uint64_t place)
-{
-	return place < extent->range.from ? &extent->left : &extent->right;
-}
-
-static void tree_insert(struct extent **root, struct extent *extent)
-{
-	struct extent **left = &extent->left, **right = &extent->right, *rest;
-	const uint64_t place = extent->range.from;
-
-	while (*root && is_above(*root, extent))
-		root = child(*root, place);
-	rest = *root;
-	*root = extent;
-	while (rest) {
-		struct extent ***side = rest->range.from < place ? &left : &right;
-
-		**side = rest;
-		*side = child(rest, place);
-		rest = **side;
-	}
-	*left = *right = NULL;
-}
-
-static void tree_remove(struct extent **root, struct extent *extent)
-{
-	struct extent *left = extent->left, *right = extent->right;
-
-	while (*root != extent)
-		root = child(*root, extent->range.from);
-	while (left && right) {
-		if (is_above(left, right)) {
-			*root = left;
-			root = &left->right;
-			left = *root;
-		} else {
-			*root = right;
-			root = &right->left;
-			right = *root;
-		}
-	}
-	*root = left ? left : right;
-}
-
-/* The last extent that begins at or before an offset. */
-static struct extent *last_starting_at(struct extent *extent, uint64_t place)
-{
-	struct extent *last = NULL;
-
-	for (; extent; extent = *child(extent, place))
-		if (extent->range.from <= place)
-			last = extent;
-	return last;
-}
-
-/* The first extent that begins after an offset. */
-static struct extent *first_starting_after(struct extent *extent, uint64_t place)
-{
-	struct extent *first = NULL;
-
-	for (; extent; extent = *child(extent, place))
-		if (extent->range.from > place)
-			first = extent;
-	return first;
-}
 
 /* -- the list in order of eviction --------------------------------------------------- */
 
@@ -216,7 +139,7 @@ static void note_used_up(struct cache *cache, const struct extent *extent)
 /* Remove from its slot and the list; freed when its last pin is released. */
 void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 {
-	tree_remove(&extent->slot->extents, extent);
+	dw_extent_tree_remove(&extent->slot->extents, extent);
 	unlink_extent(cache, extent);
 	forget_nearly_read(extent);
 	extent->slot = NULL;
@@ -234,7 +157,7 @@ void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 
 struct extent *dw_cache_find_extent(const struct slot *slot, struct range range)
 {
-	struct extent *extent = last_starting_at(slot->extents, range.from);
+	struct extent *extent = dw_extent_tree_last_at(slot->extents, range.from);
 
 	return extent && range.from - extent->range.from < extent->range.size ? extent
 									      : NULL;
@@ -378,7 +301,7 @@ static void add_extent(struct cache *cache, struct slot *slot, struct extent *ex
 	dw_cache_note_use(cache);
 	extent->batch = cache->batch;
 	extent->slot = slot;
-	tree_insert(&slot->extents, extent);
+	dw_extent_tree_insert(&slot->extents, extent);
 	link_before(cache, extent, cache->batch_extent);
 	cache->batch_extent = extent;
 	cache->extent_bytes += bytes;
@@ -417,7 +340,7 @@ static void keep_range(struct cache *cache, const struct resident *resident,
 
 		if (extent)
 			piece.size = overlap(extent, range);
-		else if ((next = first_starting_after(slot->extents, range.from)) &&
+		else if ((next = dw_extent_tree_first_after(slot->extents, range.from)) &&
 			 next->range.from - range.from < piece.size)
 			piece.size = next->range.from - range.from;
 		if (!extent && piece.size > EXTENT_BYTES)
@@ -541,7 +464,8 @@ static void convert_pages(struct cache *cache, struct resident *resident,
 	struct slot *slot = resident->slot;
 	struct extent *extent = new_converted(resident, range), *other;
 
-	while ((other = last_starting_at(slot->extents, range.from + range.size - 1)) &&
+	while ((other = dw_extent_tree_last_at(slot->extents,
+					       range.from + range.size - 1)) &&
 	       other->range.from + other->range.size > range.from)
 		dw_cache_drop_extent(cache, other);
 	if (!extent) {

@@ -7,6 +7,7 @@
  *	decode_step.c	read, verify and decode a unit, step by step
  *	eviction.c	the budget, and which unit is evicted first
  *	extents.c	copies of ranges of units that are not kept
+ *	extent_tree.c	those of a unit by offset
  *	fork.c		the cache in a child process
  *	turns.c		which thread may decode while units are decoded again and again
  *	decode_limit.c	refuse to decode when far more is decoded than read
