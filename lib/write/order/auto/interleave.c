@@ -250,16 +250,12 @@ static int divide(const struct order_input *input, struct division *division,
 
 /* -- pieces that resemble others ---------------------------------------------------- */
 
-/* Leave out files of which no piece resembles one of another file. */
-static int keep_similar(struct division *division, dwarfs_error **err)
+/* Find the files of which a piece resembles one of another file; returns whether there are any. */
+static bool mark_similar(struct division *division)
 {
-	auto_free uint32_t *index_of =
-		dw_calloc(division->piece_count, sizeof(*index_of));
 	struct divided *files = division->files;
-	size_t kept = 0;
+	bool are_any = false;
 
-	if (!index_of)
-		return dw_fail_nomem(err);
 	for (size_t i = 0; i < division->piece_count; i++) {
 		uint32_t similar = division->similar[i];
 
@@ -268,12 +264,33 @@ static int keep_similar(struct division *division, dwarfs_error **err)
 		files[file_of_piece(division, division->pieces[i])].is_similar = true;
 		files[file_of_piece(division, division->pieces[similar])].is_similar =
 			true;
+		are_any = true;
 	}
-	for (size_t i = 0; i < division->piece_count; i++) {
+	return are_any;
+}
+
+static bool is_of_similar(const struct division *division, uint32_t number)
+{
+	return division->files[file_of_piece(division, number)].is_similar;
+}
+
+/* Leave out the other files, of the interleaved pieces, too. */
+static int keep_similar(struct division *division, uint32_t *interleaved,
+			dwarfs_error **err)
+{
+	size_t count = division->piece_count, kept = 0, placed = 0;
+	auto_free uint32_t *index_of = dw_calloc(count, sizeof(*index_of));
+
+	if (!index_of)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		if (is_of_similar(division, interleaved[i]))
+			interleaved[placed++] = interleaved[i];
+	for (size_t i = 0; i < count; i++) {
 		uint32_t similar = division->similar[i], number = division->pieces[i];
 
 		index_of[i] = (uint32_t)kept;
-		if (!files[file_of_piece(division, number)].is_similar)
+		if (!is_of_similar(division, number))
 			continue;
 		division->pieces[kept] = number;
 		division->similar[kept++] =
@@ -281,8 +298,8 @@ static int keep_similar(struct division *division, dwarfs_error **err)
 	}
 	division->piece_count = kept;
 	for (size_t i = 0; i < division->file_count; i++)
-		if (!files[i].is_similar)
-			use_whole(division, &files[i]);
+		if (!division->files[i].is_similar)
+			use_whole(division, &division->files[i]);
 	return 0;
 }
 
@@ -308,6 +325,7 @@ static void log_decision(const struct order_input *input, const struct division 
 struct orders {
 	struct candidate candidates[ORDERS];
 	size_t count;
+	double kept_part;     /* of the bytes, expected in blocks */
 	double forecast_gain; /* of the size: what INTERLEAVED has to gain to be tried */
 	double trial_gain;    /* and in a trial to be chosen */
 	bool are_near_equal;  /* at most half of the bytes is expected in blocks */
@@ -317,6 +335,12 @@ static void free_orders(struct orders *orders)
 {
 	for (size_t i = 0; i < ORDERS; i++)
 		dw_free(orders->candidates[i].numbers);
+}
+
+static uint64_t orders_bytes(const struct division *division, const struct orders *orders)
+{
+	return dw_fragments_bytes(division->contents, orders->candidates[IN_TURN].numbers,
+				  orders->count);
 }
 
 /* Of the interleaved pieces, those that are used, and the same in the order of the files. */
@@ -351,9 +375,6 @@ static void limit_trial(const struct order_input *input, const struct division *
 	double most = (double)dw_trial_max_kept_bytes(input);
 	const struct candidate *interleaved = &orders->candidates[INTERLEAVED];
 	const struct fragment *fragments = division->contents->fragments;
-	uint64_t all = dw_fragments_bytes(division->contents, interleaved->numbers,
-					  orders->count);
-	double kept_part = orders->candidates[IN_TURN].kept / (double)(all + 1);
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < orders->count; i++) {
@@ -361,28 +382,55 @@ static void limit_trial(const struct order_input *input, const struct division *
 
 		bytes += fragments[number].size;
 		is_used[number - division->fragment_count] =
-			bytes <= TRIAL_MAX_BYTES && (double)bytes * kept_part <= most;
+			bytes <= TRIAL_MAX_BYTES &&
+			(double)bytes * orders->kept_part <= most;
 	}
 }
 
-/* Pack as many of the pieces as a trial may have, in both orders. */
-static int try_orders(const struct order_input *input, const struct division *division,
-		      const char *codec, const struct orders *scored,
-		      const uint32_t *interleaved, bool *is_used, size_t *winner,
-		      dwarfs_error **err)
+/* Whether a trial may have all pieces; of those that stay where they are, all may be new. */
+static bool can_try_all(const struct order_input *input, const struct orders *moved,
+			uint64_t moved_bytes, uint64_t bytes)
 {
-	__attribute__((cleanup(free_orders))) struct orders tried = { 0 };
-	double penalty = scored->candidates[INTERLEAVED].spread_penalty;
+	double kept =
+		(double)moved_bytes * moved->kept_part + (double)(bytes - moved_bytes);
+
+	return bytes <= TRIAL_MAX_BYTES && kept <= (double)dw_trial_max_kept_bytes(input);
+}
+
+/*
+ * Pack the pieces in both orders, if a trial may have so many: those of the files that stay as they
+ * are, too, because blocks that have both change. Six snapshots of a database, of which half of the
+ * large files resemble each other, took 4 % less in a trial of this half, and 7 % more in the image.
+ */
+static int try_orders(const struct order_input *input, const struct division *division,
+		      const char *codec, const struct orders *moved,
+		      const uint32_t *interleaved, const bool *is_used, bool *is_moved,
+		      size_t *winner, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_orders))) struct orders all = { 0 }, some = { 0 };
+	struct orders *tried = &all;
+	double gain = moved->candidates[INTERLEAVED].spread_penalty;
+	uint64_t bytes, moved_bytes = orders_bytes(division, moved);
 	int ret;
 
-	limit_trial(input, division, scored, is_used);
-	if ((ret = new_orders(division, interleaved, is_used, &tried, err)) < 0)
+	if (gain < moved->trial_gain)
+		gain = moved->trial_gain;
+	if ((ret = new_orders(division, interleaved, is_used, &all, err)) < 0)
 		return ret;
-	if (tried.count < 2)
+	bytes = orders_bytes(division, &all);
+	if (can_try_all(input, moved, moved_bytes, bytes)) {
+		gain *= (double)moved_bytes / (double)(bytes + 1);
+	} else {
+		limit_trial(input, division, moved, is_moved);
+		if ((ret = new_orders(division, interleaved, is_moved, &some, err)) < 0)
+			return ret;
+		tried = &some;
+	}
+	if (tried->count < 2)
 		return 0;
-	tried.candidates[INTERLEAVED].spread_penalty =
-		penalty < scored->trial_gain ? scored->trial_gain : penalty;
-	return dw_trial(input, codec, tried.candidates, ORDERS, tried.count, winner, err);
+	tried->candidates[INTERLEAVED].spread_penalty = gain;
+	return dw_trial(input, codec, tried->candidates, ORDERS, tried->count, winner,
+			err);
 }
 
 /* Pieces without shingles, such as holes, are the same in each order, and may be most bytes. */
@@ -398,6 +446,22 @@ static bool *mark_used(const struct division *division, const struct sketch *ske
 	return is_used;
 }
 
+/* The same, without pieces of files that stay as they are. */
+static bool *mark_moved(const struct division *division, const bool *is_used)
+{
+	size_t first = division->fragment_count;
+	bool *is_moved =
+		dw_calloc(division->contents->fragment_count - first, sizeof(*is_moved));
+
+	for (size_t i = 0; is_moved && i < division->piece_count; i++) {
+		uint32_t number = division->pieces[i];
+
+		is_moved[number - first] =
+			is_used[number - first] && is_of_similar(division, number);
+	}
+	return is_moved;
+}
+
 /*
  * Choose how much there has to be gained. Of near-equal files the forecast sees little: both
  * orders store long repeated runs once, and the segmenter leaves shorter ones to the codec,
@@ -408,11 +472,10 @@ static void choose_gains(const struct division *division, struct orders *orders)
 {
 	const struct candidate *in_turn = &orders->candidates[IN_TURN];
 	const struct candidate *interleaved = &orders->candidates[INTERLEAVED];
-	double bytes = (double)dw_fragments_bytes(division->contents, in_turn->numbers,
-						  orders->count);
 	bool is_unseen;
 
-	orders->are_near_equal = in_turn->kept <= bytes / 2;
+	orders->kept_part = in_turn->kept / ((double)orders_bytes(division, orders) + 1);
+	orders->are_near_equal = orders->kept_part <= 0.5;
 	is_unseen = orders->are_near_equal &&
 		    interleaved->score > in_turn->score * (1 - FORECAST_GAIN);
 	orders->forecast_gain = is_unseen ? UNSEEN_FORECAST_GAIN : FORECAST_GAIN;
@@ -438,15 +501,16 @@ static int decide(const struct order_input *input, const struct division *divisi
 {
 	__attribute__((cleanup(free_orders))) struct orders orders = { 0 };
 	auto_free bool *is_used = mark_used(division, sketch);
+	auto_free bool *is_moved = is_used ? mark_moved(division, is_used) : NULL;
 	const struct candidate *candidates = orders.candidates;
 	size_t winner = IN_TURN;
 	double in_turn, score;
 	int ret;
 
 	*is_better_out = false;
-	if (!is_used)
+	if (!is_moved)
 		return dw_fail_nomem(err);
-	if ((ret = new_orders(division, interleaved, is_used, &orders, err)) < 0 ||
+	if ((ret = new_orders(division, interleaved, is_moved, &orders, err)) < 0 ||
 	    (ret = dw_candidates_score(input, sketch, orders.candidates, ORDERS,
 				       orders.count, err)) < 0)
 		return ret;
@@ -460,7 +524,7 @@ static int decide(const struct order_input *input, const struct division *divisi
 		winner = INTERLEAVED;
 	if (codec && is_to_be_tried(input, &orders, winner) &&
 	    (ret = try_orders(input, division, codec, &orders, interleaved, is_used,
-			      &winner, err)) < 0)
+			      is_moved, &winner, err)) < 0)
 		return ret;
 	*is_better_out = winner == INTERLEAVED;
 	return 0;
@@ -517,10 +581,9 @@ static int interleave(const struct order_input *input, const char *codec,
 				  input->run->budget->shingles, &sketch, err)) < 0 ||
 	    (ret = dw_find_similar_pieces(input, &sketch, division->pieces,
 					  division->piece_count, division->similar,
-					  err)) < 0 ||
-	    (ret = keep_similar(division, err)) < 0)
+					  err)) < 0)
 		return ret;
-	if (division->piece_count == 0)
+	if (!mark_similar(division))
 		return 0;
 	if (!(interleaved = dw_calloc(division->piece_count, sizeof(*interleaved))))
 		return dw_fail_nomem(err);
@@ -528,7 +591,8 @@ static int interleave(const struct order_input *input, const char *codec,
 		     input, division->pieces, division->similar, division->piece_count,
 		     input->block_bytes / GROUP_PART, interleaved, err)) < 0 ||
 	    (ret = decide(input, division, &sketch, codec, interleaved, is_better_out,
-			  err)) < 0)
+			  err)) < 0 ||
+	    (ret = keep_similar(division, interleaved, err)) < 0)
 		return ret;
 	log_decision(input, division, *is_better_out);
 	if (*is_better_out && (ret = change_list(division, interleaved, list, err)) < 0)

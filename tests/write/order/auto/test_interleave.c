@@ -241,6 +241,33 @@ static void interleaved_files_are_smaller(void **state)
 	dw_free(data);
 }
 
+/* The bytes that a trial took with the files in turn. */
+static uint64_t tried_in_turn(void)
+{
+	const char *message = strstr(all_messages(), "large files in turn: score");
+
+	assert_non_null(message);
+	message = strstr(message + 1, "large files in turn: ");
+	assert_non_null(message);
+	return strtoull(strchr(message, ':') + 1, NULL, 10);
+}
+
+/* The second and the fourth file are similar to no other; 64 values take six bits. */
+static void files_that_stay_whole_are_tried_with_the_others(void **state)
+{
+	const uint64_t file_bytes = FILE_BYTES / 8 * 6;
+	const struct place *place = *state;
+	uint8_t *data;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	data = new_variants();
+	expect_smaller(place, data, 10);
+	assert_in_range(tried_in_turn(), FILES * file_bytes,
+			FILES * file_bytes + file_bytes / 2);
+	dw_free(data);
+}
+
 #define WORDS	   40
 #define LINE_KINDS 20
 #define LINE_ROOM  128
@@ -599,6 +626,9 @@ int main(void)
 		cmocka_unit_test(variants_are_interleaved),
 		cmocka_unit_test_setup_teardown(interleaved_files_are_smaller, make_place,
 						remove_place),
+		cmocka_unit_test_setup_teardown(
+			files_that_stay_whole_are_tried_with_the_others, make_place,
+			remove_place),
 		cmocka_unit_test_setup_teardown(near_equal_files_are_tried, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(holes_do_not_count, make_place,
