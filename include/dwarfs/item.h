@@ -434,8 +434,8 @@ DWARFS_API int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *dire
  * of zeros take no space in memory or in the file.
  *
  * With images that the new one keeps blocks of (<dwarfs/rewrite.h>), the directory is also that of
- * another such file, for decompressed blocks. Its default is the directory of the file that is
- * written, or "/tmp" if the sink is no regular file.
+ * another such file, for decompressed blocks. Its default is the directory of the file that
+ * dwarfs_sink_open() creates, or "/tmp" for another sink.
  *
  * @param builder       a builder that has no such contents yet
  * @param directory     for the temporary files; is copied; NULL for the default, "/tmp"

@@ -60,10 +60,11 @@ enum dwarfs_image_use {
  * were compared with those of others, and it has no room for the next image; also before orders are
  * tried. If its blocks take more than 32 MiB together or do not fit into the cache, it is emptied
  * after each block that is searched for matches with new data, too; blocks that are compared
- * with new data are then decompressed once, into an unnamed temporary file, which takes at most a
- * quarter of the free space of its file system: dwarfs_builder_set_spool(). Without the
- * file, or when it is full, they are decompressed into the cache, some again and again, up to a
- * limit beyond which new data is not compared with them.
+ * with new data are then decompressed once, into an unnamed temporary file:
+ * dwarfs_builder_set_spool(). It takes at most a quarter of the free space of its file system, and
+ * of the limit of the process on the size of files. Without the file, or when it is full, they are
+ * decompressed into the cache, some again and again, up to a limit beyond which new data is not
+ * compared with them.
  *
  * @param builder  a builder that has not run yet and has no directory
  * @param image    the image; the builder keeps a reference. The hash of each block that is

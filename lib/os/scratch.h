@@ -10,7 +10,8 @@
 /* Create one in a directory, for writing and reading: 0 or a negative errno value. */
 int dw_scratch_open(const char *directory, int *fd_out);
 
-/* Free bytes of the file system of a directory; 0 if not known. */
+/* Bytes that one in a directory may have: those free in the file system, but no more than the
+ * limit of the process on the size of files; 0 if not known. */
 uint64_t dw_scratch_space(const char *directory);
 
 /* Free the space after an offset, or of a range, if the file system can. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -63,12 +64,19 @@ int dw_scratch_open(const char *directory, int *fd_out)
 	return open_and_unlink(directory, fd_out);
 }
 
+/* A write beyond the limit on the size of files would end the process by a signal. */
 uint64_t dw_scratch_space(const char *directory)
 {
 	struct statvfs space;
+	struct rlimit limit;
+	uint64_t bytes;
 
-	return statvfs(directory, &space) == 0 ? (uint64_t)space.f_bavail * space.f_frsize
-					       : 0;
+	if (statvfs(directory, &space) != 0)
+		return 0;
+	bytes = (uint64_t)space.f_bavail * space.f_frsize;
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && (uint64_t)limit.rlim_cur < bytes)
+		bytes = (uint64_t)limit.rlim_cur;
+	return bytes;
 }
 
 void dw_scratch_cut(int fd, uint64_t bytes)

@@ -14,8 +14,8 @@
 struct decoded_blocks;
 
 /* None is in the file yet, which is not created before the first one is added. It is in the
- * directory that was set for temporary files; if none was, in that of the output; if that is no
- * file, in that of DW_SPOOL_DIRECTORY. The arguments outlive it. */
+ * directory that was set for temporary files; if none was, in that of the output; if the output has
+ * none, in DW_SPOOL_DIRECTORY. The arguments outlive it. */
 int dw_decoded_blocks_new(const struct build_run *run, const struct kept_blocks *kept,
 			  struct decoded_blocks **blocks_out, dwarfs_error **err);
 void dw_decoded_blocks_free(struct decoded_blocks *blocks);
@@ -25,8 +25,7 @@ bool dw_decoded_blocks_has(const struct decoded_blocks *blocks, uint32_t number)
 
 /*
  * Decompress a block into the file: 1; 0 if there is no file or no room in it, which takes at most
- * a quarter of the free space of its file system; or a negative error code if the block
- * cannot be read.
+ * a quarter of dw_scratch_space(); or a negative error code if the block cannot be read.
  */
 int dw_decoded_blocks_add(struct decoded_blocks *blocks, uint32_t number);
 

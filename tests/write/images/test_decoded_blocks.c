@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -169,19 +170,43 @@ static void without_a_file_nothing_is_added(void **state)
 	free_lab(lab);
 }
 
-/* Blocks that were added stay when there is no room for another one; those that are small still
- * fit. */
-static void what_has_no_room_is_not_added(void **state)
+static void limit_files(rlim_t bytes, struct rlimit *before)
+{
+	struct rlimit limit = { bytes, RLIM_INFINITY };
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, before), 0);
+	limit.rlim_max = before->rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* A quarter of the limit has room for block 2 alone. Writing more would raise SIGXFSZ, which ends
+ * the process. */
+static void the_limit_on_files_is_kept(void **state)
 {
 	const struct place *place = *state;
-	const struct rlimit limit = { 300000, RLIM_INFINITY };
+	struct lab *lab = new_lab(place->outputs);
+	struct rlimit before;
+
+	limit_files(4 * 300000, &before);
+	assert_int_equal(dw_scratch_space(place->outputs), 4 * 300000);
+	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 0), 0);
+	assert_int_equal(lab->reads, 0);
+	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 2), 1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	expect_block(lab, 2, 0);
+	free_lab(lab);
+}
+
+/* Blocks that were added stay when another one cannot be written. */
+static void what_cannot_be_written_is_not_added(void **state)
+{
+	const struct place *place = *state;
 	struct rlimit before;
 	struct lab *lab = new_lab(place->outputs);
 	void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
 
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 2), 1);
+	limit_files(300000, &before);
 	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 0), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	signal(SIGXFSZ, old);
@@ -190,6 +215,27 @@ static void what_has_no_room_is_not_added(void **state)
 	lab->reads = 0;
 	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 0), 0);
 	assert_int_equal(lab->reads, 0); /* is not decompressed in vain again */
+	free_lab(lab);
+}
+
+/* After an error of the file, no block is in it, and none is added. */
+static void a_file_that_lacks_bytes_is_not_used(void **state)
+{
+	const struct place *place = *state;
+	struct lab *lab = new_lab(place->outputs);
+	uint8_t bytes[100];
+	int fd = dup(0); /* the next descriptor is that of the file */
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 3), 1);
+	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 2), 1);
+	assert_int_equal(ftruncate(fd, 1000), 0);
+	expect_block(lab, 3, 0);
+	assert_int_equal(dw_decoded_blocks_read(lab->blocks, 2, bytes, 100, 2000), -EIO);
+	assert_false(dw_decoded_blocks_has(lab->blocks, 2));
+	assert_false(dw_decoded_blocks_has(lab->blocks, 3));
+	assert_int_equal(dw_decoded_blocks_add(lab->blocks, 0), 0);
 	free_lab(lab);
 }
 
@@ -204,8 +250,12 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(without_a_file_nothing_is_added,
 						make_place, remove_place),
-		cmocka_unit_test_setup_teardown(what_has_no_room_is_not_added, make_place,
+		cmocka_unit_test_setup_teardown(the_limit_on_files_is_kept, make_place,
 						remove_place),
+		cmocka_unit_test_setup_teardown(what_cannot_be_written_is_not_added,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_file_that_lacks_bytes_is_not_used,
+						make_place, remove_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
