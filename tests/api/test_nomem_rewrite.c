@@ -72,6 +72,34 @@ static int append(const struct fixture *fixture, dwarfs_error **err)
 	return ret;
 }
 
+/* Of a file of the image: no file of it is equal. */
+static struct bytes part;
+
+/* A cache that holds no block, so that those which new data is compared with are in a file. */
+static int append_part(const struct fixture *fixture, dwarfs_error **err)
+{
+	struct tools tools;
+	dwarfs_item *item = NULL;
+	int ret;
+
+	if ((ret = new_tools(fixture, &tools, err)) == 0 &&
+	    (ret = dwarfs_context_set_cache_bytes(tools.context, 0, err)) == 0 &&
+	    (ret = dwarfs_builder_set_window(tools.builder, NULL, 8, err)) == 0 &&
+	    (ret = dwarfs_builder_set_spool(tools.builder, fixture->dir, 1 << 20, err)) ==
+		    0 &&
+	    (ret = dwarfs_builder_add_image(tools.builder, tools.image, "", 0,
+					    DWARFS_KEEP_BLOCKS, err)) == 0 &&
+	    (ret = dwarfs_item_new(0100644, &item, err)) == 0 &&
+	    (ret = dwarfs_item_set_memory(item, part.data, part.size, err)) == 0 &&
+	    (ret = dwarfs_builder_add_item(tools.builder, "part", 4, item, err)) == 0 &&
+	    (ret = run_builder(&tools, err)) == 0)
+		assert_true(dwarfs_builder_count(tools.builder,
+						 DWARFS_COUNT_BYTES_SEGMENTS) > 0);
+	dwarfs_item_free(item);
+	free_tools(&tools);
+	return ret;
+}
+
 static int merge(const struct fixture *fixture, dwarfs_error **err)
 {
 	struct tools tools;
@@ -127,6 +155,17 @@ static void appending_survives_the_end_of_memory(void **state)
 	nomem_everywhere(*state, append, true);
 }
 
+static void comparing_with_blocks_survives(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	part = load(fixture, "big");
+	memmove(part.data, part.data + 1000, part.size -= 2000);
+	nomem_everywhere(fixture, append_part, false);
+	nomem_everywhere(fixture, append_part, true);
+	free(part.data);
+}
+
 static void merging_survives(void **state)
 {
 	nomem_everywhere(*state, merge, false);
@@ -148,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(appending_survives_one_failure),
 		cmocka_unit_test(appending_survives_the_end_of_memory),
+		cmocka_unit_test(comparing_with_blocks_survives),
 		cmocka_unit_test(merging_survives),
 		cmocka_unit_test(recompressing_survives),
 		cmocka_unit_test(changing_the_block_size_survives),
