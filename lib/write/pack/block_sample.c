@@ -417,6 +417,11 @@ int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 	return ret;
 }
 
+bool dw_block_sample_is_noise(const struct block_sample *sample)
+{
+	return sample->entropy >= sample->block.size - sample->block.size / 1024;
+}
+
 /* A size of the sample, scaled to the block. */
 static uint64_t of_block(const struct block_sample *sample, uint64_t bytes)
 {

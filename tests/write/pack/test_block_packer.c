@@ -281,6 +281,39 @@ static void literals_are_packed_by_another_codec(void **state)
 	}
 }
 
+/* Of what is compressed already, nearly all values are as frequent: the codec that is used takes
+ * little time. */
+static void noise_is_packed_fast(void **state)
+{
+	enum { SIZE = 3 << 20 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	auto_packer struct block_packer *packer = NULL;
+	auto_codec struct codec *codec = NULL;
+	auto_buffer struct buffer out = { 0 }, expected = { 0 };
+	const struct packing packing = packing_of_level(7);
+	const struct span in = { data, SIZE };
+	uint32_t random = 1, id;
+	struct codec_spec fast;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	for (size_t i = 0; i < SIZE; i++) {
+		random = random * 1664525 + 1013904223;
+		data[i] = (uint8_t)(random >> 24);
+	}
+	/* A long repeat is found, and the rest is as small as its entropy. */
+	memcpy(data + SIZE - 5000, data, 5000);
+	assert_int_equal(dw_codec_parse("zstd:level=3:wlog=26:long", &fast, NULL), 0);
+	assert_int_equal(dw_codec_new(&fast, SIZE, &codec, NULL), 0);
+	assert_int_equal(dw_codec_pack(codec, in, &expected, &id, NULL), 0);
+	assert_int_equal(id, CODEC_ZSTD);
+	assert_int_equal(dw_block_packer_new(&packing, SIZE, NULL, &packer, NULL), 0);
+	assert_int_equal(pack(packer, in, &out), CODEC_ZSTD);
+	assert_int_equal(out.size, expected.size);
+	assert_memory_equal(out.data, expected.data, out.size);
+	assert_true(out.size < SIZE - 4000);
+}
+
 /* An allocator that counts. */
 struct count {
 	uint64_t current, peak, largest;
@@ -1026,6 +1059,7 @@ int main(void)
 		cmocka_unit_test(memory_counts_all_codecs),
 		cmocka_unit_test(a_stop_is_for_all_codecs),
 		cmocka_unit_test(literals_are_packed_by_another_codec),
+		cmocka_unit_test(noise_is_packed_fast),
 		cmocka_unit_test(lack_of_memory_is_an_error),
 		cmocka_unit_test(a_stop_ends_literals),
 		cmocka_unit_test(a_block_of_literals_counts_once),

@@ -310,6 +310,30 @@ static void the_whole_block_confirms_it(void **state)
 	dw_block_sample_free(sample);
 }
 
+static bool is_noise(void)
+{
+	struct block_sample *sample = sample_of(BLOCK);
+	bool literal, noise;
+
+	assert_int_equal(dw_block_sample_is_literal(sample, &literal, NULL), 0);
+	assert_true(literal);
+	noise = dw_block_sample_is_noise(sample);
+	dw_block_sample_free(sample);
+	return noise;
+}
+
+/* Literals of less than 8 bits are no noise, but of nearly 8 they are. */
+static void noise_has_all_values(void **state)
+{
+	fill_with_noise(data, BLOCK);
+	assert_true(is_noise());
+	for (size_t i = 0; i < BLOCK; i++)
+		data[i] = data[i] < 4 ? 255 : data[i];
+	assert_false(is_noise());
+	fill_with_digits(data, BLOCK, 1);
+	assert_false(is_noise());
+}
+
 static void sizes_are_compared_in_proportion(void **state)
 {
 	fill_with_digits(data, BLOCK, 1);
@@ -403,6 +427,7 @@ int main(void)
 		cmocka_unit_test(sound_beside_noise_is_tried),
 		cmocka_unit_test(other_data_are_no_numbers),
 		cmocka_unit_test(the_whole_block_confirms_it),
+		cmocka_unit_test(noise_has_all_values),
 		cmocka_unit_test(sizes_are_compared_in_proportion),
 		cmocka_unit_test(long_matches_alone_may_be_better),
 		cmocka_unit_test(a_stop_is_for_all_codecs),
