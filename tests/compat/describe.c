@@ -167,6 +167,17 @@ static void print_facts(const dwarfs_image *image, const char *path)
 	print_history(image, path);
 }
 
+/* A number as eight bytes, the lowest one first, on each machine. */
+static void hash_number(dwarfs_digest *digest, uint64_t number)
+{
+	unsigned char bytes[8];
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(number >> (8 * i));
+	dwarfs_digest_update(digest, bytes, sizeof(bytes));
+}
+
 /* Feed those of the grains in the piece that are not all zeros to a digest, with their offsets. */
 static void hash_grains(dwarfs_digest *digest, uint64_t offset, size_t bytes)
 {
@@ -174,11 +185,10 @@ static void hash_grains(dwarfs_digest *digest, uint64_t offset, size_t bytes)
 
 	for (at = 0; at < bytes; at += GRAIN) {
 		size_t room = bytes - at < GRAIN ? bytes - at : GRAIN;
-		uint64_t place = offset + at;
 
 		if (memcmp(piece + at, zeros, room) == 0)
 			continue;
-		dwarfs_digest_update(digest, &place, sizeof(place));
+		hash_number(digest, offset + at);
 		dwarfs_digest_update(digest, piece + at, room);
 	}
 }
@@ -193,7 +203,7 @@ static void hash_whole(const dwarfs_image *image, dwarfs_inode inode, uint64_t s
 	size_t got;
 
 	if (grains)
-		dwarfs_digest_update(digest, &size, sizeof(size));
+		hash_number(digest, size);
 	for (;;) {
 		if (dwarfs_read(image, inode, piece, sizeof(piece), offset, &got, &err) <
 		    0)
@@ -220,7 +230,7 @@ static void hash_data(const dwarfs_file *file, dwarfs_digest *digest, char *hash
 	uint64_t start = 0;
 	uint64_t end;
 
-	dwarfs_digest_update(digest, &size, sizeof(size));
+	hash_number(digest, size);
 	while (start < size && dwarfs_file_seek_data(file, start, &start, NULL) == 0) {
 		uint64_t offset = start - start % GRAIN;
 
