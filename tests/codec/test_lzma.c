@@ -310,6 +310,23 @@ static void auto_finds_the_machine(void **state)
 	}
 }
 
+/* In the byte order of the other numbers, so that the data are the same on each machine. */
+static void store_double(uint8_t *to, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	dw_store64(to, bits);
+}
+
+static void store_float(uint8_t *to, float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	dw_store32(to, bits);
+}
+
 /* Records of 32 bytes: a time, two small numbers, and two doubles with noise. */
 static void fill_with_records(uint8_t *data, size_t size)
 {
@@ -324,8 +341,8 @@ static void fill_with_records(uint8_t *data, size_t size)
 			   1600000000000 + number * 1000 + next_random(&random) % 50);
 		dw_store32(data + at + 8, (uint32_t)(number % 37));
 		dw_store32(data + at + 12, next_random(&random) % 1000);
-		memcpy(data + at + 16, &value, 8);
-		memcpy(data + at + 24, &noise, 8);
+		store_double(data + at + 16, value);
+		store_double(data + at + 24, noise);
 	}
 }
 
@@ -543,7 +560,7 @@ static void fill_with_floats(uint8_t *data, size_t size)
 
 		for (int i = 0; i < 4; i++)
 			sum += (float)(next_random(&random) >> 8) / (float)(1 << 24);
-		memcpy(data + at, &sum, sizeof(sum));
+		store_float(data + at, sum);
 	}
 }
 
@@ -640,7 +657,7 @@ static void fill_with_tables(uint8_t *data, size_t pairs, size_t numbers)
 		uint16_t number =
 			(uint16_t)(i % 2 * 30000 + i + next_random(&random) % 5);
 
-		memcpy(data + 8 * pairs + 2 * i, &number, 2);
+		dw_store16(data + 8 * pairs + 2 * i, number);
 	}
 }
 
