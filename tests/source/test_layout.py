@@ -53,6 +53,7 @@ COVERED_BY = {
                                    "tests/interop/test_strict.py"),
     "lib/write/inspect/assign_contents.c": ("tests/write/inspect/test_inspect.c",),
     "lib/write/inspect/digest_match.c": ("tests/write/digests/test_digests.c",),
+    "lib/write/order/auto/file_division.c": ("tests/write/order/auto/test_interleave.c",),
     "lib/write/images/equal_blocks.c": ("tests/write/images/test_kept_blocks.c",
                                         "tests/utils/mkdwarfs/test_image.py"),
     "lib/write/images/kept_block_writer.c": ("tests/write/images/test_kept_blocks.c",

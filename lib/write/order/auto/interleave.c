@@ -11,22 +11,13 @@
 #include "base/context.h"
 #include "write/budget/budget.h"
 #include "write/order/auto/candidates.h"
+#include "write/order/auto/file_division.h"
 #include "write/order/auto/interleave.h"
 #include "write/order/auto/similar_pieces.h"
 #include "write/order/auto/trial.h"
 
-/* In parts of a block: files that are divided are larger than one, pieces are about the other,
- * and those that are brought together fill at most the third. */
-#define FILE_PART  8
-#define PIECE_PART 32
+/* Pieces that are brought together fill at most this part of a block. */
 #define GROUP_PART 2
-
-#define MIN_PIECE_BYTES ((uint64_t)16 << 10)
-#define GRAIN_BYTES	4096
-#define MAX_FILE_BYTES	((uint64_t)1 << 40)
-
-/* Pieces together; larger files have larger ones. */
-#define MAX_PIECES ((uint64_t)1 << 14)
 
 /* What pieces are to gain, of the size. */
 #define FORECAST_GAIN	    0.02 /* forecasts see less than a codec finds */
@@ -37,221 +28,10 @@
 #define UNSEEN_FORECAST_GAIN -0.02
 #define UNSEEN_TRIAL_GAIN    0.05
 
-/* A file and its pieces. */
-struct divided {
-	uint32_t number; /* of its fragment */
-	struct fragment fragment;
-	uint32_t first_piece, count; /* numbers of fragments */
-	bool is_similar;	     /* one of its pieces resembles one of another file */
-};
-
-struct division {
-	struct contents *contents;
-	struct divided *files; /* in storing order */
-	size_t file_count;
-	size_t fragment_count; /* without pieces */
-	uint32_t *pieces;      /* fragments, in storing order of the files */
-	uint32_t *similar; /* index of the piece that each piece resembles, or DW_NONE */
-	size_t piece_count;
-};
-
-static void free_division(struct division *division)
-{
-	dw_free(division->files);
-	dw_free(division->pieces);
-	dw_free(division->similar);
-}
-
-/* -- dividing ----------------------------------------------------------------------- */
-
-static bool is_large(const struct order_input *input, uint32_t number)
-{
-	const struct contents *contents = input->contents;
-	const struct fragment *fragment = &contents->fragments[number];
-	uint64_t most = input->run->options->max_similarity_bytes;
-
-	return fragment->size >= input->block_bytes / FILE_PART &&
-	       fragment->size <= MAX_FILE_BYTES && fragment->size <= most &&
-	       contents->list[fragment->content].fragment_count == 1 &&
-	       !contents->streams.list[fragment->stream].samples.is_known;
-}
-
-/* So that there are at most MAX_PIECES pieces of large files. */
-static uint64_t choose_piece_bytes(const struct order_input *input,
-				   const struct fragment_list *list)
-{
-	uint64_t piece_bytes = input->block_bytes / PIECE_PART, bytes = 0;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (is_large(input, list->numbers[i]) &&
-		    !dw_add(bytes, input->contents->fragments[list->numbers[i]].size,
-			    &bytes))
-			return MAX_FILE_BYTES;
-	if (piece_bytes < MIN_PIECE_BYTES)
-		piece_bytes = MIN_PIECE_BYTES;
-	return piece_bytes > bytes / MAX_PIECES ? piece_bytes : bytes / MAX_PIECES;
-}
-
-/* Large files of at least two pieces. */
-static int find_large(const struct order_input *input, const struct fragment_list *list,
-		      struct division *division, dwarfs_error **err)
-{
-	const struct fragment *fragments = input->contents->fragments;
-	uint64_t piece_bytes = choose_piece_bytes(input, list);
-	size_t room = 0;
-	int ret;
-
-	for (size_t i = 0; i < list->count; i++) {
-		uint32_t number = list->numbers[i];
-
-		if (!is_large(input, number) || fragments[number].size < 2 * piece_bytes)
-			continue;
-		if ((ret = dw_grow(&division->files, &room, division->file_count + 1,
-				   err)) < 0)
-			return ret;
-		division->files[division->file_count++] = (struct divided){
-			.number = number,
-			.fragment = fragments[number],
-			.count = (uint32_t)(fragments[number].size / piece_bytes),
-		};
-	}
-	return 0;
-}
-
-static uint64_t large_bytes(const struct division *division)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < division->file_count; i++)
-		bytes += division->files[i].fragment.size;
-	return bytes;
-}
-
-/* Pieces of a file are consecutive fragments; those of later files have higher numbers. */
-static size_t file_of_piece(const struct division *division, uint32_t number)
-{
-	size_t low = 0, high = division->file_count;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (division->files[middle].first_piece <= number)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Whether a piece follows one that it resembles. */
-static bool is_follower(const struct division *division, uint32_t number)
-{
-	size_t low = 0, high = division->piece_count;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (division->pieces[middle] <= number)
-			low = middle;
-		else
-			high = middle;
-	}
-	return division->similar[low] != DW_NONE;
-}
-
-/* The content has the pieces instead of its fragment, which is of no stream then. */
-static void use_pieces(struct division *division, const struct divided *file)
-{
-	struct contents *contents = division->contents;
-	struct content *content = &contents->list[file->fragment.content];
-
-	contents->fragments[file->number].stream = DW_NONE;
-	contents->fragments[file->number].size = 0;
-	content->first_fragment = file->first_piece;
-	content->fragment_count = file->count;
-}
-
-static void use_whole(struct division *division, const struct divided *file)
-{
-	struct contents *contents = division->contents;
-	struct content *content = &contents->list[file->fragment.content];
-
-	contents->fragments[file->number] = file->fragment;
-	content->first_fragment = file->number;
-	content->fragment_count = 1;
-	for (uint32_t i = 0; i < file->count; i++) {
-		struct fragment *piece = &contents->fragments[file->first_piece + i];
-
-		piece->stream = DW_NONE;
-		piece->size = 0;
-	}
-}
-
-/* No file has pieces any more. */
-static void undo(struct division *division)
-{
-	for (size_t i = 0; i < division->file_count; i++)
-		use_whole(division, &division->files[i]);
-	division->contents->fragment_count = division->fragment_count;
-}
-
-/* A multiple of GRAIN_BYTES, as filters of code need, but for the end of the file. */
-static uint64_t piece_offset(const struct fragment *whole, uint32_t count, uint32_t index)
-{
-	uint64_t offset = whole->size / count * index;
-
-	return index < count ? offset - offset % GRAIN_BYTES : whole->size;
-}
-
-static void divide_file(struct division *division, struct divided *file)
-{
-	struct contents *contents = division->contents;
-	const struct fragment whole = file->fragment;
-
-	file->first_piece = (uint32_t)contents->fragment_count;
-	for (uint32_t i = 0; i < file->count; i++) {
-		uint64_t from = piece_offset(&whole, file->count, i);
-		uint64_t to = piece_offset(&whole, file->count, i + 1);
-		uint32_t number = (uint32_t)contents->fragment_count++;
-
-		contents->fragments[number] = (struct fragment){
-			.offset = whole.offset + from,
-			.size = to - from,
-			.stream = whole.stream,
-			.content = whole.content,
-		};
-		division->pieces[division->piece_count++] = number;
-	}
-	use_pieces(division, file);
-}
-
-static int divide(const struct order_input *input, struct division *division,
-		  dwarfs_error **err)
-{
-	struct contents *contents = input->contents;
-	size_t total = 0;
-	int ret;
-
-	for (size_t i = 0; i < division->file_count; i++)
-		total += division->files[i].count;
-	division->pieces = dw_calloc(total, sizeof(uint32_t));
-	division->similar = dw_calloc(total, sizeof(uint32_t));
-	if (!division->pieces || !division->similar)
-		return dw_fail_nomem(err);
-	if (contents->fragment_count + total >= UINT32_MAX - 1)
-		return 0;
-	if ((ret = dw_grow(&contents->fragments, &contents->fragment_room,
-			   contents->fragment_count + total, err)) < 0)
-		return ret;
-	for (size_t i = 0; i < division->file_count; i++)
-		divide_file(division, &division->files[i]);
-	return 0;
-}
-
 /* -- pieces that resemble others ---------------------------------------------------- */
 
 /* Find the files of which a piece resembles one of another file; returns whether there are any. */
-static bool mark_similar(struct division *division)
+static bool mark_similar(struct file_division *division)
 {
 	struct divided *files = division->files;
 	bool are_any = false;
@@ -261,21 +41,22 @@ static bool mark_similar(struct division *division)
 
 		if (similar == DW_NONE)
 			continue;
-		files[file_of_piece(division, division->pieces[i])].is_similar = true;
-		files[file_of_piece(division, division->pieces[similar])].is_similar =
-			true;
+		files[dw_file_division_file_of(division, division->pieces[i])]
+			.is_similar = true;
+		files[dw_file_division_file_of(division, division->pieces[similar])]
+			.is_similar = true;
 		are_any = true;
 	}
 	return are_any;
 }
 
-static bool is_of_similar(const struct division *division, uint32_t number)
+static bool is_of_similar(const struct file_division *division, uint32_t number)
 {
-	return division->files[file_of_piece(division, number)].is_similar;
+	return division->files[dw_file_division_file_of(division, number)].is_similar;
 }
 
 /* Leave out the other files, of the interleaved pieces, too. */
-static int keep_similar(struct division *division, uint32_t *interleaved,
+static int keep_similar(struct file_division *division, uint32_t *interleaved,
 			dwarfs_error **err)
 {
 	size_t count = division->piece_count, kept = 0, placed = 0;
@@ -299,7 +80,7 @@ static int keep_similar(struct division *division, uint32_t *interleaved,
 	division->piece_count = kept;
 	for (size_t i = 0; i < division->file_count; i++)
 		if (!division->files[i].is_similar)
-			use_whole(division, &division->files[i]);
+			dw_file_division_use_whole(division, &division->files[i]);
 	return 0;
 }
 
@@ -313,8 +94,8 @@ static void cleanup_sketch(struct sketch *sketch)
 /* Two orders of the same pieces. */
 enum { IN_TURN, INTERLEAVED, ORDERS };
 
-static void log_decision(const struct order_input *input, const struct division *division,
-			 bool is_better)
+static void log_decision(const struct order_input *input,
+			 const struct file_division *division, bool is_better)
 {
 	dw_log(input->run->context, DWARFS_LOG_VERBOSE, "%zu pieces of large files: %s",
 	       division->piece_count,
@@ -337,14 +118,15 @@ static void free_orders(struct orders *orders)
 		dw_free(orders->candidates[i].numbers);
 }
 
-static uint64_t orders_bytes(const struct division *division, const struct orders *orders)
+static uint64_t orders_bytes(const struct file_division *division,
+			     const struct orders *orders)
 {
 	return dw_fragments_bytes(division->contents, orders->candidates[IN_TURN].numbers,
 				  orders->count);
 }
 
 /* Of the interleaved pieces, those that are used, and the same in the order of the files. */
-static int new_orders(const struct division *division, const uint32_t *interleaved,
+static int new_orders(const struct file_division *division, const uint32_t *interleaved,
 		      const bool *is_used, struct orders *orders, dwarfs_error **err)
 {
 	size_t room = division->piece_count, first = division->fragment_count;
@@ -369,8 +151,9 @@ static int new_orders(const struct division *division, const uint32_t *interleav
 }
 
 /* Use as many of the first interleaved pieces as a trial may have. */
-static void limit_trial(const struct order_input *input, const struct division *division,
-			const struct orders *orders, bool *is_used)
+static void limit_trial(const struct order_input *input,
+			const struct file_division *division, const struct orders *orders,
+			bool *is_used)
 {
 	double most = (double)dw_trial_max_kept_bytes(input);
 	const struct candidate *interleaved = &orders->candidates[INTERLEAVED];
@@ -402,10 +185,11 @@ static bool can_try_all(const struct order_input *input, const struct orders *mo
  * are, too, because blocks that have both change. Six snapshots of a database, of which half of the
  * large files resemble each other, took 4 % less in a trial of this half, and 7 % more in the image.
  */
-static int try_orders(const struct order_input *input, const struct division *division,
-		      const char *codec, const struct orders *moved,
-		      const uint32_t *interleaved, const bool *is_used, bool *is_moved,
-		      size_t *winner, dwarfs_error **err)
+static int try_orders(const struct order_input *input,
+		      const struct file_division *division, const char *codec,
+		      const struct orders *moved, const uint32_t *interleaved,
+		      const bool *is_used, bool *is_moved, size_t *winner,
+		      dwarfs_error **err)
 {
 	__attribute__((cleanup(free_orders))) struct orders all = { 0 }, some = { 0 };
 	struct orders *tried = &all;
@@ -434,7 +218,7 @@ static int try_orders(const struct order_input *input, const struct division *di
 }
 
 /* Pieces without shingles, such as holes, are the same in each order, and may be most bytes. */
-static bool *mark_used(const struct division *division, const struct sketch *sketch)
+static bool *mark_used(const struct file_division *division, const struct sketch *sketch)
 {
 	size_t first = division->fragment_count;
 	bool *is_used =
@@ -447,7 +231,7 @@ static bool *mark_used(const struct division *division, const struct sketch *ske
 }
 
 /* The same, without pieces of files that stay as they are. */
-static bool *mark_moved(const struct division *division, const bool *is_used)
+static bool *mark_moved(const struct file_division *division, const bool *is_used)
 {
 	size_t first = division->fragment_count;
 	bool *is_moved =
@@ -468,7 +252,7 @@ static bool *mark_moved(const struct division *division, const bool *is_used)
  * which finds them in the same block only. Six releases of a JSON file of 13 MB were forecast
  * to take 0.05 % less, and take 26 % less.
  */
-static void choose_gains(const struct division *division, struct orders *orders)
+static void choose_gains(const struct file_division *division, struct orders *orders)
 {
 	const struct candidate *in_turn = &orders->candidates[IN_TURN];
 	const struct candidate *interleaved = &orders->candidates[INTERLEAVED];
@@ -495,7 +279,7 @@ static bool is_to_be_tried(const struct order_input *input, const struct orders 
 
 /* Frees the sketch, whose memory a trial may need. Where nothing can be tried the forecast
  * decides. */
-static int decide(const struct order_input *input, const struct division *division,
+static int decide(const struct order_input *input, const struct file_division *division,
 		  struct sketch *sketch, const char *codec, const uint32_t *interleaved,
 		  bool *is_better_out, dwarfs_error **err)
 {
@@ -534,7 +318,7 @@ static int decide(const struct order_input *input, const struct division *divisi
 
 /* A divided file is replaced by its pieces, each followed by the similar pieces of
  * others. */
-static int change_list(const struct division *division, const uint32_t *interleaved,
+static int change_list(const struct file_division *division, const uint32_t *interleaved,
 		       struct fragment_list *list, dwarfs_error **err)
 {
 	const struct contents *contents = division->contents;
@@ -548,7 +332,7 @@ static int change_list(const struct division *division, const uint32_t *interlea
 		return dw_fail_nomem(err);
 	}
 	for (size_t i = 0; i < division->piece_count; i++)
-		ends[file_of_piece(division, interleaved[i])] = i + 1;
+		ends[dw_file_division_file_of(division, interleaved[i])] = i + 1;
 	for (size_t i = 0; i < list->count; i++) {
 		uint32_t number = list->numbers[i];
 
@@ -560,7 +344,7 @@ static int change_list(const struct division *division, const uint32_t *interlea
 			file++;
 		while (placed < ends[file] ||
 		       (placed < division->piece_count &&
-			is_follower(division, interleaved[placed])))
+			dw_file_division_is_follower(division, interleaved[placed])))
 			numbers[count++] = interleaved[placed++];
 	}
 	dw_free(list->numbers);
@@ -570,7 +354,7 @@ static int change_list(const struct division *division, const uint32_t *interlea
 
 /* After dividing: whether pieces stay, and the list has them. */
 static int interleave(const struct order_input *input, const char *codec,
-		      struct division *division, struct fragment_list *list,
+		      struct file_division *division, struct fragment_list *list,
 		      bool *is_better_out, dwarfs_error **err)
 {
 	__attribute__((cleanup(cleanup_sketch))) struct sketch sketch = { 0 };
@@ -603,7 +387,7 @@ static int interleave(const struct order_input *input, const char *codec,
 int dw_interleave(const struct order_input *input, const char *trial_codec,
 		  struct fragment_list *list, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_division))) struct division division = {
+	__attribute__((cleanup(dw_file_division_free))) struct file_division division = {
 		.contents = input->contents,
 		.fragment_count = input->contents->fragment_count,
 	};
@@ -612,13 +396,15 @@ int dw_interleave(const struct order_input *input, const char *trial_codec,
 
 	if (input->run->budget->shingles == 0)
 		return 0;
-	if ((ret = find_large(input, list, &division, err)) < 0)
+	if ((ret = dw_file_division_find(input, list, &division, err)) < 0)
 		return ret;
-	if (division.file_count < 2 || large_bytes(&division) <= input->block_bytes)
+	if (division.file_count < 2 ||
+	    dw_file_division_bytes(&division) <= input->block_bytes)
 		return 0;
-	if ((ret = divide(input, &division, err)) == 0 && division.piece_count > 0)
+	if ((ret = dw_file_division_divide(input, &division, err)) == 0 &&
+	    division.piece_count > 0)
 		ret = interleave(input, trial_codec, &division, list, &is_better, err);
 	if (!is_better && input->contents->fragment_count > division.fragment_count)
-		undo(&division);
+		dw_file_division_undo(&division);
 	return ret;
 }
