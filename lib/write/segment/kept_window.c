@@ -223,12 +223,10 @@ void dw_kept_window_spare_workers(struct kept_window *window, uint32_t workers,
 
 /* That they are held is still assumed, as for the cache that has them without codecs: what is
  * compared does not depend on when a block is compressed. */
-void dw_kept_window_free_decoded(struct kept_window *window)
+static void free_decoded(struct kept_window *window)
 {
 	const struct source_image *last = NULL;
 
-	if (!window || window->spared == 0)
-		return;
 	for (size_t i = 0; i < window->kept->count; i++) {
 		const struct source_image *image = window->kept->list[i].image;
 
@@ -237,6 +235,12 @@ void dw_kept_window_free_decoded(struct kept_window *window)
 			image->ops->trim_cache(image->user);
 		last = image;
 	}
+}
+
+void dw_kept_window_free_decoded(struct kept_window *window)
+{
+	if (window && window->spared > 0)
+		free_decoded(window);
 }
 
 /* Without kept blocks, as many blocks would be compressed at the same time as there are workers, or
@@ -280,13 +284,6 @@ static void complete_block(struct kept_window *window, uint32_t number)
 	dw_kept_blocks_read(window->kept, number, &last, 1, use->bytes - 1, NULL);
 }
 
-static void trim_cache(const struct kept_window *window, uint32_t number)
-{
-	const struct source_image *image = window->kept->list[number].image;
-
-	image->ops->trim_cache(image->user);
-}
-
 static void note_damage(struct kept_window *window, uint32_t number)
 {
 	window->uses[number].is_damaged = true;
@@ -314,7 +311,7 @@ static bool is_in_file(struct kept_window *window, uint32_t number)
 	if (ret < 0)
 		note_damage(window, number);
 	if (ret == 1)
-		trim_cache(window, number);
+		free_decoded(window);
 	return ret == 1;
 }
 
@@ -363,7 +360,7 @@ void dw_kept_window_was_scanned(struct kept_window *window, uint32_t number,
 	if (has_in_file(window, number))
 		return;
 	if (!is_known && (window->file || dw_kept_window_has_large(window)))
-		trim_cache(window, number);
+		free_decoded(window);
 	else
 		hold(window, number);
 }
