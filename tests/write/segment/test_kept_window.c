@@ -330,12 +330,15 @@ static void read_around_codecs(struct lab *lab)
 static void blocks_are_freed_for_codecs(void **state)
 {
 	struct lab *lab = new_lab(NOWHERE);
+	dwarfs_context *context = NULL;
 	struct section_writer sections = { .run = &lab->run };
 	struct block_streams streams = { 0 };
 	const struct budget budget = { .workers = 0 };
 	struct compressor *compressor = NULL;
 
 	(void)state;
+	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
+	lab->run.context = context;
 	assert_int_equal(
 		dw_compressor_new(&sections, &budget, &streams, &compressor, NULL), 0);
 	for (uint32_t spared = 0; spared < 2; spared++) {
@@ -348,6 +351,7 @@ static void blocks_are_freed_for_codecs(void **state)
 	}
 	dw_kept_window_free_decoded(NULL);
 	dw_compressor_free(compressor);
+	dwarfs_context_free(context);
 	free_lab(lab);
 }
 
