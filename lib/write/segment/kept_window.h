@@ -3,9 +3,11 @@
  * write/segment/kept_window: which bytes of the blocks kept from images may be read to be
  * compared, and reading them.
  *
- * A block is decompressed when it is read, and stays in the cache of its image for a while. What
- * that cache holds is estimated: it also depends on other threads, and what is compared must not.
- * Used by one thread.
+ * Blocks of at most DW_SOURCE_CACHED_BYTES together are decompressed when they are read, and stay in the
+ * cache of their image. Of more, each that is read is decompressed once, into a temporary file
+ * (images/decoded_blocks). Where that cannot be, they are in the cache for a while, and the limit
+ * on decompressing them again counts. What the cache holds is estimated: it also depends on other
+ * threads, and what is compared must not. Used by one thread.
  */
 #ifndef DW_WRITE_SEGMENT_KEPT_WINDOW_H
 #define DW_WRITE_SEGMENT_KEPT_WINDOW_H
