@@ -94,7 +94,9 @@ class Builder:
     def set_spool(self, directory: str | os.PathLike[Any] | None = None,
                   memory_bytes: int | None = None) -> None:
         """Choose where contents are kept that cannot be read twice: in memory up to a size,
-        the rest in a temporary file without a name. Before the first of them is added."""
+        the rest in a temporary file without a name. Before the first of them is added.
+        The directory is also that of decompressed blocks of images that are added; by default that
+        is the directory of the output."""
         _dwarfs.dwarfs_builder_set_spool_or_default(
             self._handle, directory, _UNKNOWN if memory_bytes is None else memory_bytes)
 

@@ -93,6 +93,34 @@ class Faults(rewritten.Case):
     def test_killed_where_blocks_are_shared_with_named_temporary_files(self):
         self.killed_everywhere("share O_TMPFILE")
 
+    def test_killed_while_blocks_are_in_a_temporary_file(self):
+        """Old blocks that new data is compared with do not fit into the cache. Their file has a name
+        only between its making and its unlinking, where the system has no unnamed files."""
+        old = random.Random(4).randbytes(8 << 20)
+        new = b"".join(b"%d" % at + old[at << 20:(at << 20) + 50000] for at in (3, 5))
+        words = ["-S20", "-W12", "-L40m"]
+        self.write("large/old", old)
+        self.write("new/file", new)
+        inputs = [self.path("out", "x"), self.path("new")]
+        self.old = read(self.make("old", [self.path("large")], "-S20", "-W0", "-C", "null"))
+        self.fresh()
+        expected = read(self.make("out/x", inputs, *words))
+        self.assertLess(len(expected), len(self.old) + len(new) / 10)
+        for more in ("", "O_TMPFILE"):
+            most = 0
+            for number in range(1, MOST):
+                result = self.attempt(inputs, words, f"end:{number} {more}")
+                if result.code != KILLED:
+                    self.expect(result, 0)
+                    break
+                _, names = self.check(expected, f"end:{number} {more}", 2 if more else 1)
+                sizes = sorted(os.path.getsize(self.path("out", name)) for name in names)
+                self.assertEqual(sizes[:-1], [0] * (len(sizes) - 1))
+                most = max(most, len(sizes))
+            self.assertGreater(number, 15)
+            self.assertEqual(self.check(expected, more, 0)[0], True)
+            self.assertEqual(most, 2 if more else 1)
+
     def failing_everywhere(self, kind, text, variants):
         for name, inputs, words, new in self.commands():
             for more in variants:
