@@ -107,6 +107,11 @@ void *dw_malloc(size_t bytes)
 			    allocator, whole);
 }
 
+void *dw_block_in(void *memory, size_t bytes)
+{
+	return finish_block(memory, NULL, bytes);
+}
+
 void *dw_calloc(size_t count, size_t bytes)
 {
 	size_t whole;

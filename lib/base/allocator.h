@@ -5,8 +5,8 @@
  * Each block begins with a header of 16 bytes: its allocator and its size. So any thread can
  * free it without knowing where it came from, and the allocator of an object made with
  * dw_malloc() is found from its address. No other file of lib/ calls malloc(), free() and the
- * like; what the C library allocates for its caller, as realpath() does, is copied and freed
- * where it was called.
+ * like, except that os/posix/pages.c makes such blocks of posix_memalign(); what the C library
+ * allocates for its caller, as realpath() does, is copied and freed where it was called.
  *
  * The allocator for new blocks is a thread-local variable. A public function with an
  * object sets it and restores it before it returns, so no thread can change
@@ -57,6 +57,9 @@ DW_BLOCK void *dw_malloc(size_t bytes) __attribute__((alloc_size(1)));
 DW_BLOCK void *dw_calloc(size_t count, size_t bytes) __attribute__((alloc_size(1, 2)));
 void *dw_realloc(void *block, size_t bytes)
 	__attribute__((alloc_size(2), warn_unused_result));
+/* A block in memory of malloc() or posix_memalign(), which has this many bytes with the header;
+ * NULL and ENOMEM if there is none. */
+void *dw_block_in(void *memory, size_t bytes);
 DW_BLOCK char *dw_strdup(const char *text);
 DW_BLOCK char *dw_strndup(const char *text, size_t most);
 

@@ -55,6 +55,11 @@ static inline void dw_pages_use_huge_if_large(void *from, size_t bytes)
 		dw_pages_use_huge(from, bytes);
 }
 
+/* A block for dw_free() that is about to be filled, or NULL. Huge pages are used where the block
+ * takes at least half of one; of the rest, this many bytes from its beginning are populated at
+ * once. */
+void *dw_pages_new_block(size_t bytes, size_t prepared_bytes);
+
 /* A range is about to be written: if it is large, populate it at once instead of page
  * by page, also in memory of an allocator of the program. */
 void dw_pages_prepare(void *from, size_t bytes);

@@ -8,7 +8,7 @@
 #include "os/pages.h"
 #include "read/image.h"
 
-#define PREPARED_BYTES ((uint64_t)8 << 20)
+#define PREPARED_BYTES ((size_t)8 << 20)
 
 int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		      const struct stored *stored, uint64_t max_bytes, size_t padding,
@@ -28,12 +28,9 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 			      size, max_bytes);
 	if (ret == 0) {
 		if (!dw_add(size, (uint64_t)padding, &room) || room > SIZE_MAX ||
-		    !(data = dw_malloc(room ? (size_t)room : 1)))
+		    /* A forged size takes little memory. */
+		    !(data = dw_pages_new_block((size_t)room, PREPARED_BYTES)))
 			return dw_fail_nomem(err);
-		dw_pages_use_huge(data, (size_t)room);
-		/* A forged size takes little memory. */
-		dw_pages_prepare(data,
-				 (size_t)(room < PREPARED_BYTES ? room : PREPARED_BYTES));
 		ret = dw_codec_unpack(codec, payload, data, (size_t)size, err);
 	}
 	if (ret < 0)

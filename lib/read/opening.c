@@ -81,10 +81,9 @@ static bool add_range(struct dwarfs_image *image, struct dwarfs_io_range *ranges
 		return false;
 	if (bytes == 0 || dw_opening_find(image, (size_t)bytes, offset))
 		return true;
-	if (!(held->data = dw_malloc((size_t)bytes + DW_FROZEN_PADDING)))
+	held->data = dw_pages_new_block((size_t)bytes + DW_FROZEN_PADDING, (size_t)bytes);
+	if (!held->data)
 		return false;
-	dw_pages_use_huge(held->data, (size_t)bytes);
-	dw_pages_prepare(held->data, (size_t)bytes);
 	memset(held->data + bytes, 0, DW_FROZEN_PADDING);
 	held->offset = offset;
 	held->bytes = (size_t)bytes;

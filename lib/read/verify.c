@@ -56,10 +56,9 @@ static int read_into_memory(const struct dwarfs_image *image, uint32_t section,
 
 	stored->owned = dw_opening_take(image, size, offset - image->start);
 	if (!stored->owned) {
-		if (!(stored->owned = dw_malloc(size + DW_FROZEN_PADDING)))
+		stored->owned = dw_pages_new_block(size + DW_FROZEN_PADDING, size);
+		if (!stored->owned)
 			return dw_fail_nomem(err);
-		dw_pages_use_huge(stored->owned, size);
-		dw_pages_prepare(stored->owned, size);
 		ret = dw_image_read(image, stored->owned, size, offset - image->start,
 				    err);
 		if (ret < 0)

@@ -295,8 +295,10 @@ ALLOCATORS = re.compile(
     r"(?<![\w.>])((?:m|c|re|v|pv)alloc|reallocarray|posix_memalign|aligned_alloc|memalign|"
     r"w?c?strn?dup|wcsdup|v?asprintf|getline|getdelim|open_memstream|realpath|scandir|free|"
     r"tempnam|get_current_dir_name|canonicalize_file_name)\b(?!\.h)")
-# What is used there: the allocator itself, and the copy of what realpath() gives.
+# What is used there: the allocator itself, memory for its blocks at multiples of huge pages, and the
+# copy of what realpath() gives.
 ALLOCATING = {"lib/base/allocator.c": {"malloc", "calloc", "realloc", "free"},
+              "lib/os/posix/pages.c": {"posix_memalign"},
               "lib/os/posix/dir.c": {"realpath", "free"}}
 
 

@@ -3,6 +3,7 @@
  * os/pages for POSIX: anonymous and mapped pages.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 
 /* For fewer bytes, a system call costs about as much as the page faults. */
 #define MIN_PREPARED_BYTES ((size_t)64 << 10)
+
+#define HUGE_BYTES ((size_t)2 << 20)
 
 void *dw_system_pages_new(size_t bytes)
 {
@@ -46,7 +49,7 @@ void *dw_pages_new_wiped_by_fork(size_t bytes)
 void dw_pages_use_huge(void *from, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-	const uintptr_t huge = (uintptr_t)2 << 20;
+	const uintptr_t huge = HUGE_BYTES;
 	uintptr_t start = ((uintptr_t)from + huge - 1) / huge * huge;
 	uintptr_t end = ((uintptr_t)from + bytes) / huge * huge;
 	int saved = errno;
@@ -70,6 +73,40 @@ void dw_pages_prepare(void *from, size_t bytes)
 			MADV_POPULATE_WRITE);
 	errno = saved;
 #endif
+}
+
+#ifdef MADV_HUGEPAGE
+/* A block of which each huge page is at least half used. It begins with its header in the first
+ * one; NULL if there is no such page, or no memory. */
+static void *new_huge_block(size_t bytes)
+{
+	size_t whole = bytes + sizeof(union block_header);
+	void *memory;
+
+	if (dw_current_allocator || bytes < HUGE_BYTES / 2 || bytes > SIZE_MAX / 4)
+		return NULL;
+	if (whole % HUGE_BYTES >= HUGE_BYTES / 2)
+		whole = (whole / HUGE_BYTES + 1) * HUGE_BYTES;
+	if (posix_memalign(&memory, HUGE_BYTES, whole) != 0)
+		return NULL;
+	dw_pages_use_huge(memory, whole);
+	return dw_block_in(memory, whole);
+}
+#else
+static void *new_huge_block(size_t bytes)
+{
+	return NULL;
+}
+#endif
+
+void *dw_pages_new_block(size_t bytes, size_t prepared_bytes)
+{
+	void *block = new_huge_block(bytes);
+
+	if (!block && !(block = dw_malloc(bytes)))
+		return NULL;
+	dw_pages_prepare(block, bytes < prepared_bytes ? bytes : prepared_bytes);
+	return block;
 }
 
 void dw_system_pages_free(void *pages, size_t bytes)

@@ -20,6 +20,11 @@ void dw_pages_use_huge(void *from, size_t bytes)
 {
 }
 
+void *dw_pages_new_block(size_t bytes, size_t prepared_bytes)
+{
+	return dw_malloc(bytes);
+}
+
 void dw_pages_prepare(void *from, size_t bytes)
 {
 }
