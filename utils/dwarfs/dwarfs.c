@@ -219,6 +219,14 @@ static bool may_poll(const struct command *command, const struct mounted *mounte
 	       (mode == BUSY_POLL_AUTO && dwarfs_usable_processors() > 1);
 }
 
+static void set_read_ahead(const void *argument)
+{
+	const struct command *command = argument;
+
+	if (command->settings.cache_files)
+		kernel_read_ahead(command->fuse.mountpoint);
+}
+
 /*
  * Answer requests until the end: 0, or 1 after printing why it ended badly. libfuse's own loop
  * also returns REQUEST_LOOP_NOT_STARTED if it could start none.
@@ -228,12 +236,17 @@ static int serve(struct fuse_session *session, const struct command *command,
 {
 	int ret = REQUEST_LOOP_NOT_STARTED;
 
-	if (may_poll(command, mounted))
-		ret = request_loop_run(session, mounted, most_threads(command));
-	else if (!command->fuse.singlethread)
+	if (may_poll(command, mounted)) {
+		ret = request_loop_run(session, mounted, most_threads(command),
+				       set_read_ahead, command);
+	} else if (!command->fuse.singlethread) {
+		set_read_ahead(command);
 		ret = serve_by_threads(session, command);
-	if (ret == REQUEST_LOOP_NOT_STARTED)
+	}
+	if (ret == REQUEST_LOOP_NOT_STARTED) {
+		set_read_ahead(command);
 		ret = fuse_session_loop(session);
+	}
 	/* Above 0 it is the signal that asked for the end. */
 	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;
 }
@@ -295,9 +308,6 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 			    guard_mounted(guard) == 0 &&
 			    (background < 0 || fuse_session_exited(session) ||
 			     background_ready(background) == 0)) {
-				/* The parent ends meanwhile. */
-				if (command->settings.cache_files)
-					kernel_read_ahead(command->fuse.mountpoint);
 				code = serve(session, command, mounted);
 			} else { /* this ends the threads of io_uring, too */
 				fuse_session_exit(session);

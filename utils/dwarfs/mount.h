@@ -86,10 +86,12 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 
 /*
  * Receive and serve requests until the session ends: 0, a negative errno value, or
- * REQUEST_LOOP_NOT_STARTED. There are up to most_threads threads, which is not 0.
+ * REQUEST_LOOP_NOT_STARTED. There are up to most_threads threads, which is not 0. The calling
+ * thread calls once_started() with the argument while the first of them serves.
  */
 int request_loop_run(struct fuse_session *session, const struct mounted *mounted,
-		     unsigned most_threads);
+		     unsigned most_threads, void (*once_started)(const void *argument),
+		     const void *argument);
 /* Before a request is served that may take long: another thread receives the next ones. */
 void request_loop_release(void);
 

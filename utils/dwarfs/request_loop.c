@@ -397,7 +397,8 @@ static void wait_for_end(struct request_loop *loop, const sigset_t *signals)
 }
 
 int request_loop_run(struct fuse_session *session, const struct mounted *mounted,
-		     unsigned most_threads)
+		     unsigned most_threads, void (*once_started)(const void *argument),
+		     const void *argument)
 {
 	struct request_loop loop;
 	sigset_t all, before;
@@ -413,8 +414,10 @@ int request_loop_run(struct fuse_session *session, const struct mounted *mounted
 	pthread_mutex_lock(&loop.lock);
 	has_started = add_reader(&loop);
 	pthread_mutex_unlock(&loop.lock);
-	if (has_started)
+	if (has_started) {
+		once_started(argument);
 		wait_for_end(&loop, &before);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	make_blocking(&loop, true);
 	close(loop.end);
