@@ -4,14 +4,10 @@
  *
  * Takes bytes from first to last. If the system supports it, the file has no name until
  * it is complete, so that even a killed process leaves nothing. Otherwise, and for the moment
- * in which it replaces another file, it has a temporary name in the same directory.
- *
- * Each path has one such name, and the file is locked while it is open. So two processes
- * that use the name exclude each other, and a file that a killed process left, which is
- * not locked, is removed by the next process. Processes with unnamed files do not exclude
- * each other: when the first one completes its file, the others fail, since the path has
- * another file than at the beginning. If the file system has no locks, a file that was
- * left stays, and other names are used.
+ * in which it replaces another file, it has a temporary name in the same directory
+ * (posix/temporary_name.h), for which processes exclude each other. Those with unnamed files do
+ * not: when the first one completes its file, the others fail, since the path has another file
+ * than at the beginning.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,18 +16,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/dir.h"
 #include "os/file_io.h"
 #include "os/output.h"
+#include "os/posix/temporary_name.h"
 
-#define PIECE_BYTES    ((size_t)1 << 20)
-#define WAIT_MS	       50
-#define MAX_NAME_TRIES 100
+#define PIECE_BYTES ((size_t)1 << 20)
+#define WAIT_MS	    50
 
 struct output {
 	int fd;
@@ -62,23 +56,12 @@ static struct output *new_output(int fd)
 	return output;
 }
 
-/* open(); on some file systems a signal interrupts it. */
-static int open_output(const char *path, int flags)
-{
-	int fd;
-
-	do
-		fd = open(path, flags | O_CLOEXEC, 0666);
-	while (fd < 0 && errno == EINTR);
-	return fd;
-}
-
 /* A process that waits for the first byte of a named pipe must see its end, if there is none. */
 static void end_fifo(struct output *output)
 {
 	if (!output->fifo || output->fd >= 0)
 		return;
-	output->fd = open_output(output->fifo, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+	output->fd = dw_open_file(output->fifo, O_WRONLY | O_NOCTTY | O_NONBLOCK);
 	output->owns_fd = output->fd >= 0;
 }
 
@@ -112,124 +95,23 @@ static int remember_target(struct output *output, dwarfs_error **err)
 	return 0;
 }
 
-/* The folder of a path; "." when it names none. */
-static char *folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return dw_strdup(".");
-	return slash == path ? dw_strdup("/") : dw_strndup(path, (size_t)(slash - path));
-}
-
-/* -- temporary names ------------------------------------------------------------------ */
-
-/* FNV-1a of the last name of a path. */
-static uint64_t hash_name(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	return dw_fnv1a(DW_FNV1A_START, name, strlen(name));
-}
-
-/* A hidden name in the same directory: the one of the path, or, if others is not 0, one that is
- * unlikely to exist. */
-static char *temporary_name(const char *path, unsigned others)
-{
-	auto_free char *folder = folder_of(path);
-	struct timespec now = { 0 };
-	size_t room;
-	char *name;
-
-	if (!folder)
-		return NULL;
-	clock_gettime(CLOCK_REALTIME, &now);
-	room = strlen(folder) + 64;
-	name = dw_malloc(room);
-	if (name && others == 0)
-		snprintf(name, room, "%s/.dwarfs-%016" PRIx64, folder, hash_name(path));
-	else if (name)
-		snprintf(name, room, "%s/.dwarfs-%ld-%lx-%u", folder, (long)getpid(),
-			 (unsigned long)now.tv_nsec, others);
-	return name;
-}
-
-/* Lock an open file until it is closed: 0, -EBUSY if it is locked, or another error if the file
- * system has no locks. */
-static int lock_file(int fd)
-{
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		if (errno != EINTR)
-			return errno == EWOULDBLOCK ? -EBUSY : -ENOTSUP;
-	return 0;
-}
-
-static bool has_name(int fd, const char *name)
-{
-	struct stat file, found;
-
-	return fstat(fd, &file) == 0 && lstat(name, &found) == 0 &&
-	       file.st_dev == found.st_dev && file.st_ino == found.st_ino;
-}
-
-/* Remove what a killed process left: 0 if the name is free, -EBUSY if a running process has it,
- * -EEXIST if this is not known. */
-static int remove_left_over(const char *name)
-{
-	int fd = open_output(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	int ret = -EEXIST;
-	struct stat st;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -EEXIST;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
-		ret = lock_file(fd);
-	if (ret == 0 && has_name(fd, name) && unlink(name) != 0)
-		ret = -EEXIST;
-	dw_fd_close(fd);
-	return ret == -ENOTSUP ? -EEXIST : ret;
-}
-
-/* Call a function with one temporary name after the other until it does not return
- * -EEXIST. */
-static int find_name(struct output *output,
-		     int (*take)(struct output *output, const char *name))
-{
-	for (unsigned tries = 0, others = 0; tries < MAX_NAME_TRIES; tries++) {
-		auto_free char *name = temporary_name(output->path, others);
-		int ret;
-
-		if (!name)
-			return -ENOMEM;
-		ret = take(output, name);
-		if (ret == 0)
-			output->temporary = dw_steal(name);
-		if (ret != -EEXIST)
-			return ret;
-		if (others == 0 && (ret = remove_left_over(name)) == 0)
-			continue;
-		if (ret == -EBUSY)
-			return ret;
-		others++;
-	}
-	return -EEXIST;
-}
-
 /* Open and lock the new file at a path. The lock has a descriptor of its own, as the other one is
  * closed before the file gets its final name: only that may report a failed write. */
 static int lock_output(struct output *output, const char *path)
 {
-	output->lock_fd = open_output(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	return output->lock_fd < 0 ? -errno : lock_file(output->lock_fd);
+	output->lock_fd = dw_open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	return output->lock_fd < 0 ? -errno : dw_lock_file(output->lock_fd);
 }
 
 /* Another process may remove the new file before it is locked. */
-static int create_named(struct output *output, const char *name)
+static int create_named(void *file, const char *name)
 {
-	output->fd = open_output(name, O_WRONLY | O_CREAT | O_EXCL);
+	struct output *output = file;
+
+	output->fd = dw_open_file(name, O_WRONLY | O_CREAT | O_EXCL);
 	if (output->fd < 0)
 		return -errno;
-	if (lock_output(output, name) != -EBUSY && has_name(output->fd, name))
+	if (lock_output(output, name) != -EBUSY && dw_has_name(output->fd, name))
 		return 0;
 	if (output->lock_fd >= 0)
 		dw_fd_close(output->lock_fd);
@@ -247,12 +129,12 @@ static void link_source(int fd, char *name, size_t room)
 static int open_unnamed(struct output *output)
 {
 #ifdef O_TMPFILE
-	auto_free char *folder = folder_of(output->path);
+	auto_free char *folder = dw_folder_of(output->path);
 	char source[64];
 
 	if (!folder)
 		return -ENOMEM;
-	output->fd = open_output(folder, O_WRONLY | O_TMPFILE);
+	output->fd = dw_open_file(folder, O_WRONLY | O_TMPFILE);
 	if (output->fd < 0)
 		return -errno;
 	link_source(output->fd, source, sizeof(source));
@@ -286,25 +168,16 @@ static int fail_busy(const struct output *output, dwarfs_error **err)
 				output->path);
 }
 
-/* Remove what a run that was killed left. */
-static int clean_up(const struct output *output)
-{
-	auto_free char *name = temporary_name(output->path, 0);
-
-	if (!name)
-		return -ENOMEM;
-	return remove_left_over(name) == -EBUSY ? -EBUSY : 0;
-}
-
 static int open_beside(struct output *output, const struct stat *old, dwarfs_error **err)
 {
-	int ret = clean_up(output);
+	int ret = dw_temporary_name_clean_up(output->path);
 
 	if (ret == 0)
 		ret = open_unnamed(output);
 	if (ret < 0 && ret != -ENOENT && ret != -ENOTDIR && ret != -EACCES &&
 	    ret != -EBUSY && ret != -ENOMEM)
-		ret = find_name(output, create_named);
+		ret = dw_temporary_name_find(output->path, create_named, output,
+					     &output->temporary);
 	if (ret == -EBUSY)
 		return fail_busy(output, err);
 	if (ret < 0)
@@ -322,7 +195,7 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 static int open_in_place(struct output *output, const char *path, int flags,
 			 dwarfs_error **err)
 {
-	output->fd = open_output(path, O_WRONLY | O_NOCTTY | flags);
+	output->fd = dw_open_file(path, O_WRONLY | O_NOCTTY | flags);
 	if (output->fd < 0)
 		return dw_output_fail(err, errno, "cannot open output file", path);
 	output->owns_fd = true;
@@ -437,7 +310,7 @@ bool dw_output_is(const struct output *output, const struct os_stat *found)
 
 char *dw_output_directory(const struct output *output)
 {
-	return output->path ? folder_of(output->path) : NULL;
+	return output->path ? dw_folder_of(output->path) : NULL;
 }
 
 /* Wait until a pipe accepts bytes. A small piece is then written without blocking. */
@@ -510,8 +383,9 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 }
 
 /* Give an unnamed file a temporary name. */
-static int link_named(struct output *output, const char *name)
+static int link_named(void *file, const char *name)
 {
+	const struct output *output = file;
 	char source[64];
 
 	link_source(output->fd, source, sizeof(source));
@@ -583,7 +457,7 @@ static int settle_new(const struct output *output)
 	}
 	if (errno == EEXIST)
 		return -EEXIST;
-	fd = open_output(output->path, O_WRONLY | O_CREAT | O_EXCL);
+	fd = dw_open_file(output->path, O_WRONLY | O_CREAT | O_EXCL);
 	if (fd < 0)
 		return -errno;
 	dw_fd_close(fd);
@@ -648,8 +522,8 @@ static int settle_unnamed(struct output *output, dwarfs_error **err)
 /* Sync the directory. The file is complete in any case. */
 static void sync_folder(const struct output *output)
 {
-	auto_free char *folder = folder_of(output->path);
-	int fd = folder ? open_output(folder, O_RDONLY | O_DIRECTORY) : -1;
+	auto_free char *folder = dw_folder_of(output->path);
+	int fd = folder ? dw_open_file(folder, O_RDONLY | O_DIRECTORY) : -1;
 
 	if (fd < 0)
 		return;
@@ -667,7 +541,10 @@ int dw_output_commit(struct output *output, dwarfs_error **err)
 		return 0;
 	if (!output->path)
 		return close_output(output, err);
-	ret = output->overwrite && !output->temporary ? find_name(output, link_named) : 0;
+	ret = output->overwrite && !output->temporary
+		      ? dw_temporary_name_find(output->path, link_named, output,
+					       &output->temporary)
+		      : 0;
 	if (ret == -EBUSY)
 		return fail_busy(output, err);
 	if (ret < 0)
