@@ -11,9 +11,13 @@ import tempfile
 import time
 from typing import Any, Callable
 
-KINDS = ("dwarfs", "squashfs", "erofs", "squashfuse", "erofsfuse")
-IMAGES = {"dwarfs": "dwarfs", "squashfs": "squashfs", "squashfuse": "squashfs",
-          "erofs": "erofs", "erofsfuse": "erofs"}
+# What mounts an image, and the format of its image. squashfs-1M has blocks of 1 MiB, with which its
+# images are smallest.
+KINDS = ("dwarfs", "squashfs", "squashfs-1M", "erofs", "squashfuse", "erofsfuse")
+IMAGES = {"dwarfs": "dwarfs", "squashfs": "squashfs", "squashfs-1M": "squashfs-1M",
+          "squashfuse": "squashfs", "erofs": "erofs", "erofsfuse": "erofs"}
+OPTIONS = {"dwarfs": ["-l7"], "squashfs": ["-Xcompression-level", "22"],
+           "squashfs-1M": ["-b", "1M", "-Xcompression-level", "22"], "erofs": []}
 
 
 def call(*words: str) -> None:
@@ -24,9 +28,10 @@ def call(*words: str) -> None:
 
 def available(kind: str) -> bool:
     """Whether this machine can mount that."""
-    if kind in ("squashfs", "erofs"):
+    system = kind.split("-", maxsplit=1)[0]
+    if system in ("squashfs", "erofs"):
         with open("/proc/filesystems", encoding="ascii") as known:
-            return kind in known.read().split() and os.geteuid() == 0
+            return system in known.read().split() and os.geteuid() == 0
     return kind == "dwarfs" or shutil.which(kind) is not None
 
 
@@ -38,7 +43,7 @@ def make(kind: str, tree: str, image: str, programs: str, options: list[str]) ->
         if kind == "dwarfs":
             call(os.path.join(programs, "mkdwarfs"), "-i", tree, "-o", partial, "-f",
                  "--no-progress", "--with-devices", "--with-specials", *options)
-        elif kind == "squashfs":
+        elif kind.startswith("squashfs"):
             call("mksquashfs", tree, partial, "-comp", "zstd", "-noappend", "-no-progress",
                  "-quiet", *options)
         else:
@@ -66,11 +71,13 @@ class Fresh:
     def __init__(self, kind: str, image: str, programs: str, options: str = "",
                  ready: Callable[[], object] | None = None) -> None:
         self.image, self.ready = image, ready
+        loop = ["mount", "-o", "loop,ro", "-t"]
         self.words = {
             "dwarfs": [os.path.join(programs, "dwarfs"), image, "DIR",
                        *(["-o", options] if options else [])],
-            "squashfs": ["mount", "-t", "squashfs", "-o", "loop,ro", image, "DIR"],
-            "erofs": ["mount", "-t", "erofs", "-o", "loop,ro", image, "DIR"],
+            "squashfs": [*loop, "squashfs", image, "DIR"],
+            "squashfs-1M": [*loop, "squashfs", image, "DIR"],
+            "erofs": [*loop, "erofs", image, "DIR"],
             "squashfuse": ["squashfuse", image, "DIR"],
             "erofsfuse": ["erofsfuse", image, "DIR"],
         }[kind]

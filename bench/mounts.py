@@ -3,12 +3,13 @@
 """Comparison of mounted images: data and attributes, in order and at random, twice.
 
     mounts.py SETS [--programs BUILD/utils] [--rounds N] [--only dwarfs,squashfs,...]
-              [--tree DIRECTORY] [--file-bytes N] [--work DIRECTORY] [--results FILE]
+              [--rows 'start,find -ls,...'] [--tree DIRECTORY] [--file-bytes N]
+              [--work DIRECTORY] [--results FILE]
 
 SETS/rootfs is made by datasets.py; --tree names another directory. All are packed once, into
 SETS/mounts or --work: by mkdwarfs at level 7, mksquashfs with zstd -22 and blocks of 128 KiB, its
-default, and mkfs.erofs -zlz4hc,12 -C65536. A file of 200 MB made of the tree's contents is packed
-alone, for fio.
+default, or 1 MiB (squashfs-1M), and mkfs.erofs -zlz4hc,12 -C65536. A file of 200 MB made of the
+tree's contents is packed alone, for fio.
 
 Each figure is the least of --rounds runs. The first time is that on a fresh mount with empty caches
 of the kernel but for the image file, which is in the page cache; the second follows on the same
@@ -26,11 +27,11 @@ import sys
 import tempfile
 
 import mount_start
-from mounting import IMAGES, KINDS, Fresh, available, cold_and_warm, make, ratios, save, seconds
+from mounting import (IMAGES, KINDS, OPTIONS, Fresh, available, cold_and_warm, make, ratios, save,
+                      seconds)
 
 READS = 20000
 STARTS = 9
-OPTIONS = {"dwarfs": ["-l7"], "squashfs": ["-Xcompression-level", "22"], "erofs": []}
 
 
 def quiet(*words):
@@ -133,9 +134,13 @@ def file_of(tree, path, size):
         out.truncate(size)
 
 
+def is_asked(arguments, name):
+    return not arguments.rows or name in arguments.rows
+
+
 def measure(kind, arguments, work, contents, figures):
     def run(name, image, function):
-        if f"{name}, first" in figures:
+        if f"{name}, first" in figures or not is_asked(arguments, name):
             return
         first, second = cold_and_warm(arguments.rounds,
                                       lambda: Fresh(kind, image, arguments.programs), function)
@@ -147,7 +152,7 @@ def measure(kind, arguments, work, contents, figures):
                 OPTIONS[packer])
     file = make(packer, os.path.join(work, "file"), os.path.join(work, "file." + packer),
                 arguments.programs, OPTIONS[packer])
-    if "start" not in figures:
+    if "start" not in figures and is_asked(arguments, "start"):
         figures["start"] = start(Fresh(kind, tree, arguments.programs))
     run("find -ls", tree, list_attributes)
     run("attributes at random", tree, contents.look_up)
@@ -165,6 +170,8 @@ def main():
     parser.add_argument("--programs", default="build/utils")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(KINDS))
+    parser.add_argument("--rows", type=lambda text: text.split(","), default=[],
+                        help="measure only these, such as 'start,tar of all'")
     parser.add_argument("--tree", help="instead of SETS/rootfs")
     parser.add_argument("--file-bytes", type=int, default=200_000_000)
     parser.add_argument("--work", help="for the images, instead of SETS/mounts")

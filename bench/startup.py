@@ -19,10 +19,10 @@ import os
 import subprocess
 import sys
 
-from mounting import IMAGES, KINDS, Fresh, available, cold_and_warm, make, ratios, save, seconds
+from mounting import (IMAGES, KINDS, OPTIONS, Fresh, available, cold_and_warm, make, ratios, save,
+                      seconds)
 
 NEEDED = ("asgiref", "sqlparse", "pytz")
-OPTIONS = {"dwarfs": ["-l7"], "squashfs": ["-Xcompression-level", "22"], "erofs": []}
 
 
 def tree_of(sets):
