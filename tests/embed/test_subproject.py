@@ -2,20 +2,22 @@
 """As a meson subproject: only the libraries are built; reader-only builds, and what they install;
 programs that pack.
 
-test_subproject.py FOLDER CC
+test_subproject.py CC
 
-The project that embeds the library stays configured in FOLDER, so that rebuilding is quick.
+An object that the build under test has of the same source, by the same command but for the
+optimization, and with the same generated headers, is not compiled again.
 """
+import functools
 import glob
 import json
 import os
 import re
-import shutil
+import shlex
 import sys
 
 import embed
 
-FOLDER, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
+CC = sys.argv[1]
 READER_ONLY = ["writer=disabled", "nettle=disabled", "zstd=enabled"] + \
     [f"{name}=disabled" for name in ("lz4", "lzma", "brotli", "flac", "blake2")]
 PARENT = """\
@@ -31,29 +33,105 @@ WRITERS = {"pack": os.path.join(embed.ROOT, "examples", "pack.c"),
            "writer": embed.check_source("writer")}
 
 
-def parent(name, dependency, programs, *options):
+# Copies an object from a folder that has one of this path, and compiles it otherwise.
+COMPILER = """\
+#!/bin/sh
+before=
+for word; do
+	[ "$before" = -o ] && [ -e OBJECTS/"$word" ] && exec cp OBJECTS/"$word" "$word"
+	before=$word
+done
+exec CC "$@"
+"""
+
+
+def parent(scratch, name, dependency, programs, *options):
     """The build folder of a project of programs {NAME: SOURCE}, with the library in its folder
     subprojects."""
-    root = os.path.join(FOLDER, name)
+    root = os.path.join(scratch, name)
     build = os.path.join(root, "build")
-    files = {"meson.build": PARENT.replace("DEPENDENCY", dependency)
-             .replace("PROGRAMS", str(list(programs))),
-             "options": "\n".join([embed.ROOT, PARENT, *programs, *options])}
-    old = os.path.join(root, "options")
-    if os.path.exists(old) and open(old, encoding="utf-8").read() == files["options"] \
-            and os.path.exists(os.path.join(build, "build.ninja")):
-        return build
-    shutil.rmtree(root, ignore_errors=True)
+    objects = os.path.join(root, "objects")
     os.makedirs(os.path.join(root, "subprojects"))
     os.symlink(embed.ROOT, os.path.join(root, "subprojects", "libdwarfs"))
     os.symlink(os.path.join(embed.HERE, "check.h"), os.path.join(root, "check.h"))
     for program, source in programs.items():
         os.symlink(source, os.path.join(root, program + ".c"))
-    for name, text in files.items():
-        with open(os.path.join(root, name), "w", encoding="utf-8") as out:
-            out.write(text)
-    embed.run("meson", "setup", build, root, "-Doptimization=0", "-Ddebug=false", *options)
+    with open(os.path.join(root, "meson.build"), "w", encoding="utf-8") as out:
+        out.write(PARENT.replace("DEPENDENCY", dependency).replace("PROGRAMS", str(list(programs))))
+    compiler = os.path.join(root, "cc")
+    with open(compiler, "w", encoding="utf-8") as out:
+        out.write(COMPILER.replace("OBJECTS", shlex.quote(objects)).replace("CC", shlex.quote(CC)))
+    os.chmod(compiler, 0o755)
+    embed.run("meson", "setup", build, root, "-Doptimization=0", "-Ddebug=false", *options,
+              env={**os.environ, "CC": compiler})
+    provide_objects(build, objects)
     return build
+
+
+@functools.cache
+def real(folder):
+    return os.path.realpath(folder)
+
+
+@functools.cache
+def compilations(build, library):
+    """(source, words of the command but for what may differ) -> the object, of the sources of
+    the library, whose part of the folder build is the folder library."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as source:
+        listed = json.load(source)
+    found = {}
+    for one in listed:
+        folder, name = os.path.split(one["file"])
+        path = os.path.join(real(os.path.join(build, folder)), name)
+        if not path.startswith(os.path.join(real(embed.ROOT), "lib", "")):
+            continue
+        words = []
+        for word in shlex.split(one["command"])[1:]:
+            if word.startswith("-I"):
+                folder = real(os.path.join(build, word[2:]))
+                word = "-I" + folder.replace(os.path.join(library, ""), "BUILD/")
+            if word[:2] not in ("-O", "-g") and not word.startswith((one["output"], one["file"])):
+                words.append(word)
+        found[(path, tuple(words))] = one["output"]
+    return found
+
+
+@functools.cache
+def generated(build):
+    """Object -> the files of the folder build that it depends on, of what is up to date."""
+    found = {}
+    for line in embed.run("ninja", "-C", build, "-t", "deps").splitlines():
+        if line.startswith(" "):
+            if files is not None and not line.startswith(("    /", "    ..")):
+                files.append(line.strip())
+        elif line:
+            files = [] if line.endswith("(VALID)") else None
+            if files is not None:
+                found[line.partition(":")[0]] = files
+    return found
+
+
+def same_contents(*paths):
+    if not all(map(os.path.exists, paths)):
+        return False
+    first, second = (open(path, "rb").read() for path in paths)
+    return first == second
+
+
+def provide_objects(build, objects):
+    """Fill the folder objects with those that the build under test has."""
+    tested = os.path.realpath(os.environ["DWARFS_BUILD_ROOT"])
+    library = os.path.join(os.path.realpath(build), "subprojects", "libdwarfs")
+    known = compilations(tested, tested)
+    depends = generated(tested)
+    for key, output in compilations(build, library).items():
+        other = known.get(key)
+        if other in depends and os.path.exists(os.path.join(tested, other)) and all(
+                same_contents(os.path.join(tested, file), os.path.join(library, file))
+                for file in depends[other]):
+            target = os.path.join(objects, output)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.symlink(os.path.join(tested, other), target)
 
 
 def introspect(build, what):
@@ -90,7 +168,8 @@ def install(build, scratch):
 def test_reader_only(suite, scratch):
     build = None
     with suite.case("a reader-only subproject builds only the static library"):
-        build = parent("reader-only", "libdwarfs-reader", PROGRAMS, "-Ddefault_library=static",
+        build = parent(scratch, "reader-only", "libdwarfs-reader", PROGRAMS,
+                       "-Ddefault_library=static",
                        *[f"-Dlibdwarfs:{option}" for option in READER_ONLY])
         assert targets(build) == executables(PROGRAMS) | {
             ("dwarfs-reader", "static library"),
@@ -129,7 +208,8 @@ def test_reader_only(suite, scratch):
 def test_complete(suite, scratch):
     build = None
     with suite.case("a subproject with the writer has only the shared libraries"):
-        build = parent("complete", "libdwarfs", {**PROGRAMS, **WRITERS}, "-Ddefault_library=shared")
+        build = parent(scratch, "complete", "libdwarfs", {**PROGRAMS, **WRITERS},
+                       "-Ddefault_library=shared")
         found = targets(build)
         assert found == executables({**PROGRAMS, **WRITERS}) | {
             ("dwarfs", "shared library"), ("dwarfs-reader", "shared library"),
