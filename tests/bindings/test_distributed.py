@@ -546,12 +546,12 @@ class Listing(Case):
 
     def assert_same(self, sources, filters=(), paths=None):
         sources = tuple((prefix, str(directory)) for prefix, directory in sources)
+        wanted = self.by_library(sources, filters, paths)
+        self.assertTrue(wanted)
         for count in 1, 7, 2000:
             with self.subTest(sources, filters=filters, count=count), \
                     mock.patch.object(_listing, "BATCH_FILES", count):
-                wanted = self.by_library(sources, filters, paths)
                 self.assertEqual(self.by_workers(sources, list(filters), paths), wanted)
-                self.assertTrue(wanted)
 
     def test_directories(self):
         tree, other = self.tree, self.other
