@@ -21,6 +21,7 @@ import types
 import tap
 
 MOST_OF_A_TABLE = 4  # rows of a table that are changed: the first ones and the last ones
+ENOUGH = 100  # images that the oracle refuses, to see that the changes matter to it
 
 
 def substitutes():
@@ -199,14 +200,15 @@ def compare(program, strict, writer):
     assert refused_by(strict, writer.dw, images[0]) is None
     refused = missed = 0
     for name, image, verdict in zip(names, images, verdicts):
+        if verdict != "good" and refused > ENOUGH:
+            continue  # whatever the oracle says, it is not one that the check must refuse
         why = refused_by(strict, writer.dw, image)
         refused += why is not None
         if why is not None and verdict == "good":
             missed += 1
             print(f"# passed: {name}: {why}")
-    print(f"# {len(images)} images, {refused} refused by the oracle, "
-          f"{sum(verdict != 'good' for verdict in verdicts)} by the check")
-    assert refused > 100, refused
+    print(f"# {len(images)} images, {sum(verdict != 'good' for verdict in verdicts)} refused by the check")
+    assert refused > ENOUGH, refused
     assert missed == 0, f"{missed} images pass the check"
 
 
