@@ -951,9 +951,13 @@ class Digests(Images):
         trees = [self.directory(f"tree{tree}", **{f"d{tree}_{number:03}": text
                                                   for number, text in enumerate(texts)})
                  for tree in range(3)]
+        images = [self.make(os.path.basename(tree) + ".dwarfs", [tree], *words, "--digests=always")
+                  for tree in trees]
         for when in "always", "never":
-            images = [self.make(os.path.basename(tree) + ".dwarfs", [tree], *words,
-                                f"--digests={when}") for tree in trees]
+            if when == "never":
+                images = [self.make(os.path.basename(image) + ".bare", [image],
+                                    "--rebuild-metadata", "--digests=never") for image in images]
+                self.assertFalse(any(map(self.has_section, images)))
             total = sum(self.info(image, "-d2")["uncompressed_block_size"] for image in images)
             self.make("all", images, "-N1", "--log-level=verbose")
             self.assertGreater(total, 50 << 20)
