@@ -78,15 +78,15 @@ class Memory(rewritten.Case):
         absent.need("zstd")
         few, piece = bytes(range(64)) * 4, MIB // 2  # three quarters of the size as zstd
 
-        for number in range(3):
+        for number in range(2):
             noise = random.Random(number).randbytes(64 * MIB - 5000)
             self.write(f"old/{number}", noise.translate(few))
         image = self.make("image.dwarfs", [self.path("old")], "-S26", "-C", "zstd:level=1",
                           "--order=path")
         source = random.Random(9)
         with open(self.write("new/file"), "wb") as file:
-            for number in range(150):
-                with open(self.path("old", str(number % 3)), "rb") as old:
+            for number in range(100):
+                with open(self.path("old", str(number % 2)), "rb") as old:
                     old.seek(source.randrange(60 * MIB))
                     file.write(old.read(piece) + source.randbytes(piece).translate(few))
         # The codec takes 256 MiB.
