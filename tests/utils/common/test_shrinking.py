@@ -17,7 +17,7 @@ import tap
 from scratch import place, read, scratch, write
 
 FILES = 24
-FILE_BYTES = 2 << 20
+FILE_BYTES = 1 << 20
 KEPT = 4096  # bytes of the truncated image
 DELAYS = [0.0005 * number for number in range(1, 25)]
 
