@@ -274,8 +274,8 @@ SCENARIOS = ("bindings-python-scenarios", "bindings-perl", "bindings-lua")
 
 def plain():
     build = Build("plain", PLAIN)
-    build.configure()
     with Reader(build.folder):
+        build.configure()
         build.compile()
     return build.run()
 
