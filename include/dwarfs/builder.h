@@ -62,7 +62,8 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * makes them clearly smaller than zstd; one processor reads them at 25 to 100 MB/s. From
  * level 5 on, blocks with hardly any repeated bytes, such as base64 or hexadecimal
  * digits, have another codec (DWARFS_LEVEL_LITERAL_BLOCKS). Levels 8 and 9 try it besides
- * lzma, and use the smaller result.
+ * lzma, and use the smaller result. At levels 5 to 7, data that is compressed already is
+ * packed by zstd with small tables, unless a fast codec finds repeats which these miss.
  *
  * Categories: incompressible data is stored uncompressed. From level 1 on, audio samples
  * use flac, FITS images ricepp, both in the order revpath, and from level 3 on repeated

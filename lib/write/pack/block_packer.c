@@ -26,9 +26,14 @@
  * matches, which occur by chance, make them 0.1 % larger, and lzma, which codes each bit
  * by a probability, up to 9 %. So the literal codec is used instead of another one where neither
  * a sample nor the whole block turn out to have repeats; but not instead of lzma, which makes
- * numbers in columns smaller. Of those, noise and what is compressed already are left to a codec that
- * takes a fortieth of that time: there is nothing to gain. Any other block that the literal codec may make smaller, by the
- * sample, is compressed with both, and the smaller result is used.
+ * numbers in columns smaller. Of those, noise is left to a codec that takes a fortieth of that
+ * time: there is nothing to gain. Any other block that the literal codec may make smaller, by
+ * the sample, is compressed with both, and the smaller result is used.
+ *
+ * Pictures, sounds and archives are compressed already, but not quite noise. A codec with small
+ * tables makes them as small as the best zstd does, within 0.2 %, in a ninth of the time, if they
+ * have no repeats further away. A fast codec that finds these tells whether they do: then it
+ * makes the block smaller than the other one.
  */
 #include "os/memory_size.h"
 #include "write/pack/block_packer.h"
@@ -41,14 +46,18 @@
 /* Finds repeats at any distance in a block, fast, and is enough for noise. */
 #define DISTANCE_CODEC "zstd:level=3:wlog=26:long"
 
+/* Finds repeats that are near, also short ones, and long ones at any distance. */
+#define NEAR_CODEC "zstd:level=19:wlog=26:clog=17:hlog=17:slog=2:mml=3:long"
+
 struct block_packer {
 	struct packing packing;
-	/* The codec, the dense, the literal, the distance or the forecast one, of which one exists at
-	 * a time: they are large. NULL: none is needed yet */
+	/* The codec, the dense, the literal or one of those below, of which one exists at a time: they
+	 * are large. NULL: none is needed yet */
 	struct codec *codec;
 	const struct codec_spec *spec; /* of the packing, or of these: which one it is */
 	struct codec_spec distance;    /* DISTANCE_CODEC */
 	struct codec_spec forecast;    /* DW_FORECAST_CODEC */
+	struct codec_spec near;	       /* NEAR_CODEC */
 	struct codec *probe;	       /* NULL: there is no fallback */
 	struct codec *fallback;	       /* made when it is needed first */
 	struct block_sample *sample;   /* NULL: no block is dense, or of literals */
@@ -102,6 +111,23 @@ static bool has_numeric(const struct packing *packing)
 	       packing->codec.id == CODEC_ZSTD && packing->dense.id == CODEC_LZMA;
 }
 
+/* Whether blocks that are compressed already may be left to NEAR_CODEC. */
+static bool has_near(const struct packing *packing)
+{
+	return packing->has_literal && !packing->is_trial &&
+	       packing->codec.id == CODEC_ZSTD;
+}
+
+/* 0 if the codec is not built in. */
+static uint64_t memory_of(const char *text, size_t block_bytes)
+{
+	struct codec_spec spec;
+
+	return dw_codec_parse(text, &spec, NULL) < 0
+		       ? 0
+		       : dw_codec_memory(&spec, block_bytes);
+}
+
 uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 {
 	uint64_t bytes = dw_codec_memory(&packing->codec, block_bytes), other;
@@ -111,9 +137,14 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
-	if (has_numeric(packing) &&
-	    dw_codec_parse(DW_FORECAST_CODEC, &distance, NULL) == 0) {
-		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
+	if (has_numeric(packing)) {
+		other = memory_of(DW_FORECAST_CODEC, block_bytes) + block_bytes;
+		bytes = other > bytes ? other : bytes;
+	}
+	if (has_near(packing)) {
+		other = memory_of(DW_FORECAST_CODEC, block_bytes) + block_bytes;
+		bytes = other > bytes ? other : bytes;
+		other = memory_of(NEAR_CODEC, block_bytes);
 		bytes = other > bytes ? other : bytes;
 	}
 	if (packing->has_literal) {
@@ -239,7 +270,7 @@ static int pack_literals(struct block_packer *packer, struct span in, struct buf
 	return 1;
 }
 
-/* The size of parts of the block by the distance codec. */
+/* The size of parts of the block by the codec that exists. */
 static int measure_parts(struct block_packer *packer, struct span in, size_t part_bytes,
 			 uint64_t *bytes_out, dwarfs_error **err)
 {
@@ -258,6 +289,47 @@ static int measure_parts(struct block_packer *packer, struct span in, size_t par
 			*bytes_out += id == CODEC_NONE ? part.size : packer->other.size;
 	}
 	return ret;
+}
+
+/* The size of the block by DW_FORECAST_CODEC; 0 if it is not built in, or does not find all in a
+ * block of this size. */
+static int measure_forecast(struct block_packer *packer, struct span in,
+			    uint64_t *bytes_out, dwarfs_error **err)
+{
+	int ret;
+
+	*bytes_out = 0;
+	if (in.size > FORECAST_MOST_BYTES ||
+	    dw_codec_parse(DW_FORECAST_CODEC, &packer->forecast, NULL) < 0)
+		return 0;
+	ret = use_codec(packer, &packer->forecast, err);
+	if (ret == 0)
+		ret = measure_parts(packer, in, in.size, bytes_out, err);
+	dw_buffer_free(&packer->other); /* as large as the block */
+	return ret;
+}
+
+/* Pack what is compressed already with NEAR_CODEC instead of the codec, as pack_literals()
+ * does. */
+static int pack_compressed(struct block_packer *packer, struct span in,
+			   struct buffer *out, uint32_t *id_out, dwarfs_error **err)
+{
+	uint64_t forecast;
+	int ret;
+
+	if (!dw_block_sample_is_compressed(packer->sample) ||
+	    dw_codec_parse(NEAR_CODEC, &packer->near, NULL) < 0)
+		return 0;
+	if ((ret = measure_forecast(packer, in, &forecast, err)) < 0 || forecast == 0 ||
+	    (ret = use_codec(packer, &packer->near, err)) < 0)
+		return ret;
+	out->size = 0;
+	if ((ret = dw_codec_pack(packer->codec, in, out, id_out, err)) < 0 ||
+	    (*id_out == CODEC_NONE ? in.size : out->size) > forecast)
+		return ret;
+	if (packer->meter)
+		atomic_fetch_add(packer->meter, in.size);
+	return 1;
 }
 
 /*
@@ -331,6 +403,9 @@ static int pack_first(struct block_packer *packer, struct span in, struct buffer
 	if (packing->has_literal && packing->codec.id != CODEC_LZMA &&
 	    (ret = pack_literals(packer, in, out, id_out, err)) != 0)
 		return ret < 0 ? ret : 0;
+	if (has_near(packing) &&
+	    (ret = pack_compressed(packer, in, out, id_out, err)) != 0)
+		return ret < 0 ? ret : 0;
 	return pack_with(packer, &packing->codec, in, out, id_out, err);
 }
 
@@ -388,20 +463,15 @@ static int try_codec(struct block_packer *packer, const struct codec_spec *spec,
 static int is_clearly_smaller(struct block_packer *packer, struct span in, size_t bytes,
 			      bool *smaller_out, dwarfs_error **err)
 {
-	uint64_t fast = 0, forecast;
-	int ret;
+	uint64_t fast, forecast;
+	int ret = measure_forecast(packer, in, &fast, err);
 
 	*smaller_out = false;
-	if (in.size > FORECAST_MOST_BYTES ||
-	    dw_codec_parse(DW_FORECAST_CODEC, &packer->forecast, NULL) < 0)
-		return 0;
-	ret = use_codec(packer, &packer->forecast, err);
-	if (ret == 0)
-		ret = measure_parts(packer, in, in.size, &fast, err);
-	dw_buffer_free(&packer->other); /* as large as the block */
+	if (ret < 0 || fast == 0)
+		return ret;
 	forecast = dw_block_sample_forecast(packer->sample, fast);
-	*smaller_out = ret == 0 && bytes < forecast - forecast * 3 / 20;
-	return ret;
+	*smaller_out = bytes < forecast - forecast * 3 / 20;
+	return 0;
 }
 
 static int try_stream_codec(struct block_packer *packer, struct span in,

@@ -422,6 +422,11 @@ bool dw_block_sample_is_noise(const struct block_sample *sample)
 	return sample->entropy >= sample->block.size - sample->block.size / 1024;
 }
 
+bool dw_block_sample_is_compressed(const struct block_sample *sample)
+{
+	return sample->fast_bytes > sample->bytes.size - sample->bytes.size / 16;
+}
+
 /* A size of the sample, scaled to the block. */
 static uint64_t of_block(const struct block_sample *sample, uint64_t bytes)
 {

@@ -56,9 +56,12 @@ int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 			       dwarfs_error **err);
 
 /* Whether a block has so much entropy that no codec for literals makes it smaller by 0.1 % or more, as
- * noise, encrypted and compressed data. Only where dw_block_sample_is_literal() said so of the
+ * noise and encrypted data. Only where dw_block_sample_is_literal() said so of the
  * sample. */
 bool dw_block_sample_is_noise(const struct block_sample *sample);
+
+/* Whether the sample hardly compresses: that of pictures, sounds and archives. */
+bool dw_block_sample_is_compressed(const struct block_sample *sample);
 
 /* Whether the size to which a codec that only finds long matches has compressed the whole block
  * shows that it has no repeats either that others would find. Only where

@@ -314,6 +314,104 @@ static void noise_is_packed_fast(void **state)
 	assert_true(out.size < SIZE - 4000);
 }
 
+/* As pictures: nearly noise, with a run of 16 bytes in each 512 that was so many bytes before. */
+static void fill_with_pictures(uint8_t *out, size_t size, size_t distance)
+{
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < size; i++) {
+		random = random * 1664525 + 1013904223;
+		out[i] = (uint8_t)(random >> 24);
+		if (random & 1 << 20)
+			out[i] &= 0xdf; /* some values are more frequent than others */
+	}
+	for (size_t at = distance; at + 16 <= size; at += 512)
+		memcpy(out + at, out + at - distance, 16);
+}
+
+/* By one codec alone. */
+static void pack_alone(const struct codec_spec *spec, struct span in, struct buffer *out)
+{
+	auto_codec struct codec *codec = NULL;
+	uint32_t id;
+
+	out->size = 0;
+	assert_int_equal(dw_codec_new(spec, in.size, &codec, NULL), 0);
+	assert_int_equal(dw_codec_pack(codec, in, out, &id, NULL), 0);
+	assert_int_equal(id, CODEC_ZSTD);
+}
+
+static struct codec_spec near_codec(void)
+{
+	struct codec_spec spec;
+
+	assert_int_equal(
+		dw_codec_parse("zstd:level=19:wlog=26:clog=17:hlog=17:slog=2:mml=3:long",
+			       &spec, NULL),
+		0);
+	return spec;
+}
+
+/* What is compressed already has a codec of its own if it repeats near; if it repeats further away,
+ * that of the stream is used. Each block counts once. */
+static void compressed_data_is_packed_fast(void **state)
+{
+	enum { SIZE = 3 << 20 };
+	static const struct {
+		uint32_t level;
+		size_t size, distance;
+		bool is_near;
+	} cases[] = {
+		{ 5, SIZE, 3000, true },      { 6, SIZE, 3000, true },
+		{ 7, SIZE, 3000, true },      { 7, 200000, 3000, true },
+		{ 5, SIZE, SIZE / 2, false }, { 7, SIZE, SIZE / 2, false },
+	};
+	auto_free uint8_t *data = dw_malloc(SIZE);
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct codec_spec near = near_codec();
+		struct packing packing = packing_of_level(cases[i].level);
+		const struct span in = { data, cases[i].size };
+		auto_packer struct block_packer *packer = NULL;
+		auto_buffer struct buffer out = { 0 }, expected = { 0 };
+		atomic_uint_fast64_t meter = 0;
+
+		/* A codec whose results are larger, in less time. */
+		assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
+		fill_with_pictures(data, in.size, cases[i].distance);
+		pack_alone(cases[i].is_near ? &near : &packing.codec, in, &expected);
+		assert_int_equal(
+			dw_block_packer_new(&packing, in.size, NULL, &packer, NULL), 0);
+		dw_block_packer_set_meter(packer, &meter);
+		assert_int_equal(pack(packer, in, &out), CODEC_ZSTD);
+		assert_int_equal(out.size, expected.size);
+		assert_memory_equal(out.data, expected.data, out.size);
+		assert_int_equal(meter, in.size);
+	}
+}
+
+static void compressed_data_is_as_small_as_by_the_codec(void **state)
+{
+	enum { SIZE = 1 << 20 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	auto_buffer struct buffer near = { 0 }, best = { 0 };
+	const struct span in = { data, SIZE };
+	struct packing packing;
+	struct codec_spec spec;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(7);
+	spec = near_codec();
+	fill_with_pictures(data, SIZE, 3000);
+	pack_alone(&spec, in, &near);
+	pack_alone(&packing.codec, in, &best);
+	assert_true(near.size < best.size + best.size / 500);
+	assert_true(near.size < SIZE - SIZE / 50);
+}
+
 /* An allocator that counts. */
 struct count {
 	uint64_t current, peak, largest;
@@ -406,17 +504,43 @@ static int pack_without_memory(const struct packing *packing, struct span in, si
 	return ret;
 }
 
-/* Of digits, by the literal codec alone, and of hashes, by two. */
+static void fill_with_small_pictures(uint8_t *out, size_t size)
+{
+	fill_with_pictures(out, size, 3000);
+}
+
+/* In larger blocks the codec that looks for repeats further away does not find all. */
+static void large_blocks_of_pictures_are_left_to_the_codec(void **state)
+{
+	enum { MOST = 16 << 20 };
+	auto_free uint8_t *data = dw_malloc(MOST + 1);
+	struct count most = { 0 }, more = { 0 };
+	struct packing packing;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(7);
+	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
+	fill_with_pictures(data, MOST + 1, 3000);
+	assert_int_equal(pack_counted(&packing, (struct span){ data, MOST }, &most), 0);
+	assert_int_equal(pack_counted(&packing, (struct span){ data, MOST + 1 }, &more),
+			 0);
+	assert_true(most.largest >= (size_t)64 << 20); /* its hash table */
+	assert_true(more.largest < (size_t)64 << 20);
+}
+
+/* Of digits, by the literal codec alone, of hashes, by two, and of pictures. */
 static void lack_of_memory_is_an_error(void **state)
 {
 	void (*const fill[])(uint8_t * out, size_t size) = { fill_with_digits,
-							     fill_with_hashes };
+							     fill_with_hashes,
+							     fill_with_small_pictures };
 	enum { SMALL = 30000 };
 	uint8_t data[SMALL];
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		struct packing packing = packing_of_level(7);
 		size_t nth = 0;
 		bool more = true;
@@ -795,6 +919,26 @@ static void memory_is_enough_for_numbers(void **state)
 	assert_int_equal(id, CODEC_ZSTD);
 }
 
+static void memory_is_enough_for_pictures(void **state)
+{
+	enum { SIZE = 3 << 20 };
+	auto_free uint8_t *pictures = dw_malloc(SIZE), *words = dw_malloc(SIZE);
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_pictures(pictures, SIZE, 3000);
+	fill_with_words(words, SIZE);
+	for (uint32_t level = 5; level <= 7; level++) {
+		struct packing packing = packing_of_level(level);
+
+		/* So that the other codecs take most. */
+		assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
+		assert_true(memory_in_use(&packing, (struct span){ pictures, SIZE },
+					  (struct span){ words, SIZE }) <=
+			    dw_packing_memory(&packing, SIZE));
+	}
+}
+
 static void expect_errors_without_memory(const uint8_t *numbers, size_t size)
 {
 	struct packing packing = packing_of_level(7);
@@ -1060,6 +1204,9 @@ int main(void)
 		cmocka_unit_test(a_stop_is_for_all_codecs),
 		cmocka_unit_test(literals_are_packed_by_another_codec),
 		cmocka_unit_test(noise_is_packed_fast),
+		cmocka_unit_test(compressed_data_is_packed_fast),
+		cmocka_unit_test(compressed_data_is_as_small_as_by_the_codec),
+		cmocka_unit_test(large_blocks_of_pictures_are_left_to_the_codec),
 		cmocka_unit_test(lack_of_memory_is_an_error),
 		cmocka_unit_test(a_stop_ends_literals),
 		cmocka_unit_test(a_block_of_literals_counts_once),
@@ -1071,6 +1218,7 @@ int main(void)
 		cmocka_unit_test(zstd_is_left_out_for_numbers),
 		cmocka_unit_test(large_blocks_of_numbers_have_no_forecast),
 		cmocka_unit_test(memory_is_enough_for_numbers),
+		cmocka_unit_test(memory_is_enough_for_pictures),
 		cmocka_unit_test(lack_of_memory_for_numbers_is_an_error),
 		cmocka_unit_test(parts_are_for_what_repeats_near),
 		cmocka_unit_test(what_repeats_a_little_is_packed_by_both),
