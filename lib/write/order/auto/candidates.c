@@ -236,6 +236,7 @@ int dw_candidates_score(const struct order_input *input, const struct sketch *sk
 							   dw_forecast_kept(&forecast));
 		score_candidate(input, &units, &candidates[i], count, &forecast, &costs,
 				i == 0 ? 0 : candidates[0].spread, spread_penalty);
+		candidates[i].density = density;
 		ret = dw_progress_tick(&input->run->progress, err);
 	}
 	return ret;

@@ -6,6 +6,7 @@
 
 #include "write/order/auto/trial_selection.h"
 #include "write/order/auto/trial.h"
+#include "write/segment/density.h"
 
 /* Forecasts that are within this factor of each other do not decide: HTML pages of a manual, 488
  * MiB, are 5 % smaller by path than by nilsimsa, and were forecast as 2.5 % larger. Where little is
@@ -55,11 +56,24 @@ static void leave_out_worst(const struct candidate *candidates, size_t chosen,
 		(*count - worst) * sizeof(*selected));
 }
 
+/* New bytes hardly compress, as pictures: their order decides only about the repeats, which the
+ * forecast knows. Four orders of 235 MB of pictures and sounds differ by 0.2 %, and the forecast
+ * has the right one. */
+static bool is_incompressible(const struct candidate *chosen)
+{
+	return chosen->density > DENSITY_UNIT - DENSITY_UNIT / 16 &&
+	       !stores_little(chosen);
+}
+
 size_t dw_select_for_trial(const struct candidate *candidates, size_t count,
 			   size_t chosen, size_t most, size_t selected[CANDIDATE_KINDS])
 {
 	size_t found = 0;
 
+	if (is_incompressible(&candidates[chosen])) {
+		selected[0] = chosen;
+		return 1;
+	}
 	if (most > TRIAL_SOME_CANDIDATES && !stores_little(&candidates[chosen]))
 		most = TRIAL_SOME_CANDIDATES;
 	for (enum candidate_kind kind = 0; kind < CANDIDATE_KINDS; kind++) {

@@ -8,8 +8,9 @@
 #include "write/order/auto/candidates.h"
 
 /*
- * The numbers of the candidate with the best forecast and of those that may be as good, at most one
- * of each kind and at most `most` (from 1) in all, in the order of the kinds. Returns how many.
+ * The numbers of the candidate with the best forecast and, unless the data hardly compress, of
+ * those that may be as good, at most one of each kind and at most `most` (from 1) in all, in the
+ * order of the kinds. Returns how many.
  */
 size_t dw_select_for_trial(const struct candidate *candidates, size_t count,
 			   size_t chosen, size_t most, size_t selected[CANDIDATE_KINDS]);

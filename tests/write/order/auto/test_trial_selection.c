@@ -12,13 +12,15 @@
 
 #include "write/order/auto/trial_selection.h"
 #include "write/order/auto/trial.h"
+#include "write/segment/density.h"
 
 #define SMALL ((double)TRIAL_SMALL_BYTES)
 #define LARGE (SMALL + 1)
 
 /* With a candidate of each kind: the numbers of the selected ones, as a text of digits. */
-static void expect_most(const double scores[CANDIDATE_KINDS], double kept, size_t chosen,
-			size_t most, const char *expected)
+static void expect_of_density(uint32_t density, const double scores[CANDIDATE_KINDS],
+			      double kept, size_t chosen, size_t most,
+			      const char *expected)
 {
 	struct candidate candidates[CANDIDATE_KINDS] = { 0 };
 	size_t selected[CANDIDATE_KINDS], count;
@@ -29,11 +31,18 @@ static void expect_most(const double scores[CANDIDATE_KINDS], double kept, size_
 			.kind = (enum candidate_kind)kind,
 			.score = scores[kind],
 			.kept = kept,
+			.density = density,
 		};
 	count = dw_select_for_trial(candidates, CANDIDATE_KINDS, chosen, most, selected);
 	for (size_t i = 0; i < count; i++)
 		found[i] = (char)('0' + selected[i]);
 	assert_string_equal(found, expected);
+}
+
+static void expect_most(const double scores[CANDIDATE_KINDS], double kept, size_t chosen,
+			size_t most, const char *expected)
+{
+	expect_of_density(DENSITY_UNIT / 3, scores, kept, chosen, most, expected);
 }
 
 static void expect_selected(const double scores[CANDIDATE_KINDS], double kept,
@@ -75,6 +84,18 @@ static void the_chosen_one_stays_though_it_is_the_worst(void **state)
 	expect_selected(scores, LARGE, 0, "0123");
 }
 
+static void what_hardly_compresses_is_not_tried(void **state)
+{
+	static const double scores[CANDIDATE_KINDS] = { 100, 101, 100, 100, 100, 100 };
+	const uint32_t most = DENSITY_UNIT / 16 * 15;
+
+	(void)state;
+	expect_of_density(most, scores, LARGE, 1, 4, "0123");
+	expect_of_density(most + 1, scores, LARGE, 1, 4, "1");
+	expect_of_density(DENSITY_UNIT, scores, LARGE, 5, 4, "5");
+	expect_of_density(DENSITY_UNIT, scores, SMALL, 1, 4, "0123");
+}
+
 static void one_of_each_kind_is_taken(void **state)
 {
 	struct candidate candidates[] = {
@@ -101,6 +122,7 @@ int main(void)
 		cmocka_unit_test(small_streams_have_more_trials),
 		cmocka_unit_test(the_worst_of_a_large_stream_are_left_out),
 		cmocka_unit_test(the_chosen_one_stays_though_it_is_the_worst),
+		cmocka_unit_test(what_hardly_compresses_is_not_tried),
 		cmocka_unit_test(one_of_each_kind_is_taken),
 	};
 
