@@ -314,19 +314,30 @@ static void noise_is_packed_fast(void **state)
 	assert_true(out.size < SIZE - 4000);
 }
 
-/* As pictures: nearly noise, with a run of 16 bytes in each 512 that was so many bytes before. */
-static void fill_with_pictures(uint8_t *out, size_t size, size_t distance)
+/* As pictures: nearly noise, with a run of 16 bytes in each 512 that was 3000 bytes before. */
+static void fill_with_pictures(uint8_t *out, size_t size)
 {
-	uint32_t random = 1;
+	uint64_t random = 1;
 
 	for (size_t i = 0; i < size; i++) {
-		random = random * 1664525 + 1013904223;
-		out[i] = (uint8_t)(random >> 24);
-		if (random & 1 << 20)
+		random = random * 6364136223846793005 + 1442695040888963407;
+		out[i] = (uint8_t)(random >> 56);
+		if (random >> 40 & 1)
 			out[i] &= 0xdf; /* some values are more frequent than others */
 	}
-	for (size_t at = distance; at + 16 <= size; at += 512)
-		memcpy(out + at, out + at - distance, 16);
+	for (size_t at = 3000; at + 16 <= size; at += 512)
+		memcpy(out + at, out + at - 3000, 16);
+}
+
+/* The same, and in the second half a run of 8 bytes in each 128 that is somewhere in the first
+ * one. */
+static void fill_with_far_runs(uint8_t *out, size_t size)
+{
+	const size_t half = size / 2;
+
+	fill_with_pictures(out, size);
+	for (size_t at = half; at + 8 <= size; at += 128)
+		memcpy(out + at, out + (at - half) / 7 * 5, 8);
 }
 
 /* By one codec alone. */
@@ -346,50 +357,52 @@ static struct codec_spec near_codec(void)
 	struct codec_spec spec;
 
 	assert_int_equal(
-		dw_codec_parse("zstd:level=19:wlog=26:clog=17:hlog=17:slog=2:mml=3:long",
+		dw_codec_parse("zstd:level=19:wlog=26:clog=17:hlog=20:slog=2:mml=3:long",
 			       &spec, NULL),
 		0);
 	return spec;
 }
 
-/* What is compressed already has a codec of its own if it repeats near; if it repeats further away,
- * that of the stream is used. Each block counts once. */
+static void expect_near(uint32_t level, struct span in, bool is_near)
+{
+	const struct codec_spec near = near_codec();
+	struct packing packing = packing_of_level(level);
+	auto_packer struct block_packer *packer = NULL;
+	auto_buffer struct buffer out = { 0 }, expected = { 0 };
+	atomic_uint_fast64_t meter = 0;
+	uint32_t id;
+
+	/* A codec whose results are larger, in less time. */
+	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
+	pack_alone(&near, in, &expected);
+	assert_int_equal(dw_block_packer_new(&packing, in.size, NULL, &packer, NULL), 0);
+	dw_block_packer_set_meter(packer, &meter);
+	id = pack(packer, in, &out);
+	assert_int_equal(meter, in.size);
+	if (is_near) {
+		assert_int_equal(id, CODEC_ZSTD);
+		assert_int_equal(out.size, expected.size);
+		assert_memory_equal(out.data, expected.data, out.size);
+	} else {
+		assert_int_not_equal(out.size, expected.size);
+	}
+}
+
+/* What is compressed already has a codec of its own, if it does not repeat further away. Each block
+ * counts once. */
 static void compressed_data_is_packed_fast(void **state)
 {
 	enum { SIZE = 3 << 20 };
-	static const struct {
-		uint32_t level;
-		size_t size, distance;
-		bool is_near;
-	} cases[] = {
-		{ 5, SIZE, 3000, true },      { 6, SIZE, 3000, true },
-		{ 7, SIZE, 3000, true },      { 7, 200000, 3000, true },
-		{ 5, SIZE, SIZE / 2, false }, { 7, SIZE, SIZE / 2, false },
-	};
 	auto_free uint8_t *data = dw_malloc(SIZE);
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct codec_spec near = near_codec();
-		struct packing packing = packing_of_level(cases[i].level);
-		const struct span in = { data, cases[i].size };
-		auto_packer struct block_packer *packer = NULL;
-		auto_buffer struct buffer out = { 0 }, expected = { 0 };
-		atomic_uint_fast64_t meter = 0;
-
-		/* A codec whose results are larger, in less time. */
-		assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
-		fill_with_pictures(data, in.size, cases[i].distance);
-		pack_alone(cases[i].is_near ? &near : &packing.codec, in, &expected);
-		assert_int_equal(
-			dw_block_packer_new(&packing, in.size, NULL, &packer, NULL), 0);
-		dw_block_packer_set_meter(packer, &meter);
-		assert_int_equal(pack(packer, in, &out), CODEC_ZSTD);
-		assert_int_equal(out.size, expected.size);
-		assert_memory_equal(out.data, expected.data, out.size);
-		assert_int_equal(meter, in.size);
-	}
+	fill_with_pictures(data, SIZE);
+	for (uint32_t level = 5; level <= 7; level++)
+		expect_near(level, (struct span){ data, SIZE }, true);
+	expect_near(7, (struct span){ data, 200000 }, true);
+	fill_with_far_runs(data, SIZE);
+	expect_near(7, (struct span){ data, SIZE }, false);
 }
 
 static void compressed_data_is_as_small_as_by_the_codec(void **state)
@@ -405,7 +418,7 @@ static void compressed_data_is_as_small_as_by_the_codec(void **state)
 		skip();
 	packing = packing_of_level(7);
 	spec = near_codec();
-	fill_with_pictures(data, SIZE, 3000);
+	fill_with_pictures(data, SIZE);
 	pack_alone(&spec, in, &near);
 	pack_alone(&packing.codec, in, &best);
 	assert_true(near.size < best.size + best.size / 500);
@@ -504,11 +517,6 @@ static int pack_without_memory(const struct packing *packing, struct span in, si
 	return ret;
 }
 
-static void fill_with_small_pictures(uint8_t *out, size_t size)
-{
-	fill_with_pictures(out, size, 3000);
-}
-
 /* In larger blocks the codec that looks for repeats further away does not find all. */
 static void large_blocks_of_pictures_are_left_to_the_codec(void **state)
 {
@@ -521,7 +529,7 @@ static void large_blocks_of_pictures_are_left_to_the_codec(void **state)
 		skip();
 	packing = packing_of_level(7);
 	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
-	fill_with_pictures(data, MOST + 1, 3000);
+	fill_with_pictures(data, MOST + 1);
 	assert_int_equal(pack_counted(&packing, (struct span){ data, MOST }, &most), 0);
 	assert_int_equal(pack_counted(&packing, (struct span){ data, MOST + 1 }, &more),
 			 0);
@@ -534,7 +542,7 @@ static void lack_of_memory_is_an_error(void **state)
 {
 	void (*const fill[])(uint8_t * out, size_t size) = { fill_with_digits,
 							     fill_with_hashes,
-							     fill_with_small_pictures };
+							     fill_with_pictures };
 	enum { SMALL = 30000 };
 	uint8_t data[SMALL];
 
@@ -926,7 +934,7 @@ static void memory_is_enough_for_pictures(void **state)
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	fill_with_pictures(pictures, SIZE, 3000);
+	fill_with_pictures(pictures, SIZE);
 	fill_with_words(words, SIZE);
 	for (uint32_t level = 5; level <= 7; level++) {
 		struct packing packing = packing_of_level(level);
