@@ -929,21 +929,20 @@ static void memory_is_enough_for_numbers(void **state)
 
 static void memory_is_enough_for_pictures(void **state)
 {
-	enum { SIZE = 3 << 20 };
-	auto_free uint8_t *pictures = dw_malloc(SIZE), *words = dw_malloc(SIZE);
+	auto_free uint8_t *pictures = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	fill_with_pictures(pictures, SIZE);
-	fill_with_words(words, SIZE);
+	fill_with_pictures(pictures, NUMBERS);
+	fill_with_words(words, NUMBERS);
 	for (uint32_t level = 5; level <= 7; level++) {
 		struct packing packing = packing_of_level(level);
 
 		/* So that the other codecs take most. */
 		assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
-		assert_true(memory_in_use(&packing, (struct span){ pictures, SIZE },
-					  (struct span){ words, SIZE }) <=
-			    dw_packing_memory(&packing, SIZE));
+		assert_true(memory_in_use(&packing, (struct span){ pictures, NUMBERS },
+					  (struct span){ words, NUMBERS }) <=
+			    dw_packing_memory(&packing, NUMBERS));
 	}
 }
 
