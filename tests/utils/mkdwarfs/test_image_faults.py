@@ -7,7 +7,7 @@ import shutil
 
 import faults as faults_of
 import rewritten
-from cli import run
+from cli import IS_NATIVE, run
 from rewritten import read
 
 KILLED = -9
@@ -98,7 +98,7 @@ class Faults(rewritten.Case):
         only between its making and its unlinking, where the system has no unnamed files."""
         old = random.Random(4).randbytes(8 << 20)
         new = b"".join(b"%d" % at + old[at << 20:(at << 20) + 50000] for at in (3, 5))
-        words = ["-S20", "-W12", "-L40m"]
+        words = ["-S20", "-W12", "-L40m" if IS_NATIVE else "-L60m"]
         self.write("large/old", old)
         self.write("new/file", new)
         inputs = [self.path("out", "x"), self.path("new")]

@@ -14,7 +14,7 @@ import unittest
 import faults
 import rewritten
 import tap
-from cli import IS_NATIVE, run
+from cli import run
 from rewritten import read
 
 MIB = 1 << 20
@@ -141,7 +141,6 @@ class Sharing(rewritten.Case):
         self.assertNotIn("share", calls)
 
 
-@unittest.skipUnless(IS_NATIVE, "needs a device")
 class FileSystems(rewritten.Case):
     def mount(self, *make):
         """A new file system; its directory."""
