@@ -56,8 +56,7 @@ static inline void dw_pages_use_huge_if_large(void *from, size_t bytes)
 }
 
 /* A block for dw_free() that is about to be filled, or NULL. Huge pages are used where the block
- * takes at least half of one; of the rest, this many bytes from its beginning are populated at
- * once. */
+ * takes at least half of one. This many bytes from its beginning are populated at once. */
 void *dw_pages_new_block(size_t bytes, size_t prepared_bytes);
 
 /* A range is about to be written: if it is large, populate it at once instead of page

@@ -129,8 +129,7 @@ void dw_block_sample_free(struct block_sample *sample)
 	dw_free(sample);
 }
 
-/* 0 if it is not built in. */
-static uint64_t memory_of(const char *text, size_t block_bytes)
+uint64_t dw_text_codec_memory(const char *text, size_t block_bytes)
 {
 	struct codec_spec spec;
 
@@ -149,12 +148,13 @@ uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block
 	if (dw_fast_codec(&spec))
 		bytes += dw_codec_memory(&spec, SAMPLE_BYTES);
 	if (has_numeric || has_literal)
-		bytes += memory_of(REPEATS_CODEC, room);
+		bytes += dw_text_codec_memory(REPEATS_CODEC, room);
 	if (has_numeric && block_bytes >= SAMPLE_BYTES)
-		numeric = memory_of(NUMERIC_CODEC, room) +
-			  memory_of(DW_FORECAST_CODEC, NUMERIC_BYTES) + NUMERIC_BYTES;
+		numeric = dw_text_codec_memory(NUMERIC_CODEC, room) +
+			  dw_text_codec_memory(DW_FORECAST_CODEC, NUMERIC_BYTES) +
+			  NUMERIC_BYTES;
 	if (has_literal)
-		literal = memory_of(LITERAL_CODEC, room);
+		literal = dw_text_codec_memory(LITERAL_CODEC, room);
 	if (has_numeric || has_literal)
 		bytes += dw_repeats_memory(block_bytes);
 	return bytes + numeric + literal;
@@ -422,9 +422,14 @@ bool dw_block_sample_is_noise(const struct block_sample *sample)
 	return sample->entropy >= sample->block.size - sample->block.size / 1024;
 }
 
+bool dw_hardly_compresses(uint64_t packed_bytes, uint64_t bytes)
+{
+	return packed_bytes > bytes - bytes / 25;
+}
+
 bool dw_block_sample_is_compressed(const struct block_sample *sample)
 {
-	return sample->fast_bytes > sample->bytes.size - sample->bytes.size / 16;
+	return dw_hardly_compresses(sample->fast_bytes, sample->bytes.size);
 }
 
 /* A size of the sample, scaled to the block. */

@@ -17,6 +17,9 @@ struct codec_spec;
 /* Finds repeats at any distance in a block, also short ones, at 20 MB/s. */
 #define DW_FORECAST_CODEC "zstd:level=9:wlog=26:hlog=24"
 
+/* dw_codec_memory() of a codec; 0 if it is not built in. */
+uint64_t dw_text_codec_memory(const char *text, size_t block_bytes);
+
 /* A fast codec that is built in, for the choice of others; false if there is none. */
 bool dw_fast_codec(struct codec_spec *spec_out);
 bool dw_has_fast_codec(void);
@@ -60,7 +63,9 @@ int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
  * sample. */
 bool dw_block_sample_is_noise(const struct block_sample *sample);
 
-/* Whether the sample hardly compresses: that of pictures, sounds and archives. */
+/* Whether so many bytes are what a fast codec makes of data that is compressed already, such as pictures,
+ * sounds and archives. */
+bool dw_hardly_compresses(uint64_t packed_bytes, uint64_t bytes);
 bool dw_block_sample_is_compressed(const struct block_sample *sample);
 
 /* Whether the size to which a codec that only finds long matches has compressed the whole block

@@ -314,28 +314,39 @@ static void noise_is_packed_fast(void **state)
 	assert_true(out.size < SIZE - 4000);
 }
 
-/* As pictures: nearly noise, with a run of 16 bytes in each 512 that was 3000 bytes before. */
-static void fill_with_pictures(uint8_t *out, size_t size)
+/* Nearly noise: some values are more frequent than others. */
+static void fill_with_shades(uint8_t *out, size_t size)
 {
 	uint64_t random = 1;
 
 	for (size_t i = 0; i < size; i++) {
 		random = random * 6364136223846793005 + 1442695040888963407;
 		out[i] = (uint8_t)(random >> 56);
-		if (random >> 40 & 1)
-			out[i] &= 0xdf; /* some values are more frequent than others */
+		if ((random >> 40 & 3) == 0)
+			out[i] &= 0xdf;
 	}
-	for (size_t at = 3000; at + 16 <= size; at += 512)
-		memcpy(out + at, out + at - 3000, 16);
 }
 
-/* The same, and in the second half a run of 8 bytes in each 128 that is somewhere in the first
- * one. */
+/* The same with a run of bytes in each so many that was 3000 bytes before. */
+static void fill_with_runs(uint8_t *out, size_t size, size_t run, size_t step)
+{
+	fill_with_shades(out, size);
+	for (size_t at = 3000; at + run <= size; at += step)
+		memcpy(out + at, out + at - 3000, run);
+}
+
+/* Pictures have runs that only the best codecs find. */
+static void fill_with_pictures(uint8_t *out, size_t size)
+{
+	fill_with_runs(out, size, 4, 64);
+}
+
+/* In the second half a run of 8 bytes in each 128 is somewhere in the first one. */
 static void fill_with_far_runs(uint8_t *out, size_t size)
 {
 	const size_t half = size / 2;
 
-	fill_with_pictures(out, size);
+	fill_with_shades(out, size);
 	for (size_t at = half; at + 8 <= size; at += 128)
 		memcpy(out + at, out + (at - half) / 7 * 5, 8);
 }
@@ -388,8 +399,8 @@ static void expect_near(uint32_t level, struct span in, bool is_near)
 	}
 }
 
-/* What is compressed already has a codec of its own, if it does not repeat further away. Each block
- * counts once. */
+/* What is compressed already has a codec of its own, unless it repeats further away, or its repeats
+ * are found by any codec. Each block counts once. */
 static void compressed_data_is_packed_fast(void **state)
 {
 	enum { SIZE = 3 << 20 };
@@ -400,8 +411,10 @@ static void compressed_data_is_packed_fast(void **state)
 	fill_with_pictures(data, SIZE);
 	for (uint32_t level = 5; level <= 7; level++)
 		expect_near(level, (struct span){ data, SIZE }, true);
-	expect_near(7, (struct span){ data, 200000 }, true);
+	expect_near(7, (struct span){ data, SIZE / 3 }, true);
 	fill_with_far_runs(data, SIZE);
+	expect_near(7, (struct span){ data, SIZE }, false);
+	fill_with_runs(data, SIZE, 16, 512);
 	expect_near(7, (struct span){ data, SIZE }, false);
 }
 
