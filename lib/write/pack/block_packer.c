@@ -32,9 +32,9 @@
  *
  * Pictures, sounds and archives are compressed already, but not quite noise: they have short
  * repeats that are near. A codec with small tables finds these in a sixth of the time of the best
- * zstd, and is used if a fast codec that finds repeats at any distance misses enough of them. If
- * it does not, most of what both save is something else, such as text, of which the best zstd
- * would save more.
+ * zstd. It is used if a good part of what it saves is not saved by a fast codec that finds
+ * repeats at any distance. Otherwise most of that is something else, such as text or repeats
+ * that are far apart, of which the best zstd saves more.
  */
 #include "os/memory_size.h"
 #include "write/pack/block_packer.h"
@@ -145,13 +145,11 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
-	if (has_numeric(packing)) {
+	if (has_numeric(packing) || has_near(packing)) {
 		other = forecast_memory(block_bytes);
 		bytes = other > bytes ? other : bytes;
 	}
 	if (has_near(packing)) {
-		other = forecast_memory(block_bytes);
-		bytes = other > bytes ? other : bytes;
 		other = dw_text_codec_memory(NEAR_CODEC, block_bytes);
 		bytes = other > bytes ? other : bytes;
 	}

@@ -63,9 +63,11 @@ int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
  * sample. */
 bool dw_block_sample_is_noise(const struct block_sample *sample);
 
-/* Whether so many bytes are what a fast codec makes of data that is compressed already, such as pictures,
- * sounds and archives. */
+/* Whether a fast codec saves hardly anything: less than 1/25. The data may be compressed already, as
+ * pictures, sounds and archives. */
 bool dw_hardly_compresses(uint64_t packed_bytes, uint64_t bytes);
+
+/* Whether that is so of the sample. */
 bool dw_block_sample_is_compressed(const struct block_sample *sample);
 
 /* Whether the size to which a codec that only finds long matches has compressed the whole block
