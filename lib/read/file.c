@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * read/file: read the contents of a file. The calls of a read, from the top down
- * (read/image.c has those of opening an image):
+ * (read/image/image.c has those of opening an image):
  *
  *	dwarfs_read(), dwarfs_file_read()
  *	  read_range()

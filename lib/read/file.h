@@ -7,7 +7,7 @@
 
 #include <dwarfs/file.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "read/metadata/chunk.h"
 
 struct dwarfs_file {

@@ -6,7 +6,7 @@
  */
 #include <dwarfs/walk.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* -- looking up ---------------------------------------------------------------------- */
 

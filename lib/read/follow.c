@@ -8,7 +8,7 @@
  */
 #include <dwarfs/walk.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 #define MOST_LINKS 40 /* as in Linux */
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "os/pages.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
 			       dwarfs_error **err)

@@ -11,7 +11,7 @@
  */
 #include <dwarfs/walk.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* How often an entry is met, on average, until the walk ends: directories that are damaged may
  * have entries in common. */

@@ -8,7 +8,7 @@
 #include <dwarfs/xattr.h>
 
 #include "format/xattrs.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* Maximum size of the section: as for other metadata, plus this for each inode. */
 #define PER_INODE 64

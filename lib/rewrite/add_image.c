@@ -12,7 +12,7 @@
 #include <dwarfs/walk.h>
 #include <dwarfs/xattr.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "rewrite/add_image.h"
 #include "rewrite/image_source.h"
 #include "rewrite/source_sections.h"

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "rewrite/block_facts.h"
 #include "write/categorize/categorize.h"
 

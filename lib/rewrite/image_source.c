@@ -11,7 +11,7 @@
 #include <dwarfs/salvage.h>
 
 #include "read/file.h"
-#include "read/opening.h"
+#include "read/image/opening.h"
 #include "rewrite/block_facts.h"
 #include "rewrite/image_source.h"
 #include "rewrite/source_sections.h"

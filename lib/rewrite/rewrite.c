@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "rewrite/add_image.h"
 #include "rewrite/image_source.h"
 #include "rewrite/source_sections.h"

@@ -10,7 +10,7 @@
 #include "format/frozen.h"
 #include "format/history_write.h"
 #include "format/side.h"
-#include "read/opening.h"
+#include "read/image/opening.h"
 #include "rewrite/source_sections.h"
 
 /* Larger ones are not read. */

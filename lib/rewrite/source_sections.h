@@ -6,7 +6,7 @@
 #ifndef DW_REWRITE_SOURCE_SECTIONS_H
 #define DW_REWRITE_SOURCE_SECTIONS_H
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "write/images/source_image.h"
 
 /* Verify a section that was read, and take its payload. A wrong hash is an error, unless the image

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "rewrite/versions.h"
 
 /* An image has few; more are not copied. */

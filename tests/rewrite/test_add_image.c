@@ -14,7 +14,7 @@
 
 #include <dwarfs/xattr.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "support/made_image.h"
 
 #define BIG_BYTES 10000

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "rewrite/versions.h"
 #include "support/made_image.h"
 

@@ -93,6 +93,7 @@ COVERED_BY = {
     "lib/read/cache/keep_ranges.c": ("tests/read/cache/test_extents.c",),
     "lib/read/cache/decode_limit.c": ("tests/api/test_thrashing.c",),
     "lib/read/cache/turns.c": ("tests/api/test_thrashing.c", "tests/api/test_turns.c"),
+    "lib/read/image/image_info.c": ("tests/read/image/test_image.c",),
     "lib/read/file.c": ("tests/api/test_file.c", "tests/read/test_file_threads.c"),
 }
 # Folders of tests of the product as a whole.

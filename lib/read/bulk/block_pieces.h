@@ -5,7 +5,7 @@
 #ifndef DW_READ_BULK_BLOCK_PIECES_H
 #define DW_READ_BULK_BLOCK_PIECES_H
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 #define NO_BLOCK UINT32_MAX
 

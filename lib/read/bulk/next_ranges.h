@@ -7,7 +7,7 @@
 #define DW_READ_BULK_NEXT_RANGES_H
 
 #include "read/cache/cache.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /*
  * The ranges of a block that a file needs from a chunk on, and in this chunk from an offset

@@ -59,7 +59,7 @@
  * thread waits for its turn (turns.c) before it becomes the one that decodes a unit, with
  * nothing pinned or reserved, so that jobs never wait for a turn.
  *
- * When the hash of a block is wrong, dw_verify_block() (read/verify.c) fails with
+ * When the hash of a block is wrong, dw_verify_block() (read/image/verify.c) fails with
  * DWARFS_ERR_CHECKSUM: the job ends with that error, every waiter gets a copy, nothing of
  * the block is kept, and the next read tries again. An image that is opened with
  * DWARFS_VERIFY_LAZY may return bytes before the block's hash is known: on a mismatch
@@ -72,7 +72,7 @@
 #include <pthread.h>
 
 #include "read/cache/cache.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* slot.state: a flag, and the number of pins times PIN. */
 #define IS_RESIDENT 1u

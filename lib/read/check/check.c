@@ -13,7 +13,7 @@
 #include "format/side.h"
 #include "hash/hash.h"
 #include "pool/pool.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* Larger blocks are hashed in pieces, unless they are decompressed. */
 #define LARGE_BLOCK_BYTES ((uint64_t)2 << 20)

@@ -9,7 +9,7 @@
 
 #include <dwarfs/salvage.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 struct used_range {
 	uint32_t block, offset;

@@ -7,7 +7,7 @@
  * decompressed and checked at its first use, and then kept.
  */
 #include "format/side/digest_table.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* Maximum size of the section: for anchors a ratio of their compressed size, plus what its
  * other tables need. */

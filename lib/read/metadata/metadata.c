@@ -10,7 +10,7 @@
 #include <dwarfs/metadata.h>
 
 #include "format/metadata_types.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* A struct, list or map being visited. */
 struct value_level {

@@ -6,7 +6,7 @@
  * hash matches.
  */
 #include "hash/hash.h"
-#include "read/opening.h"
+#include "read/image/opening.h"
 #include "read/salvage/header_scan.h"
 
 #define SCRAP_BYTES  ((size_t)4096)

@@ -9,7 +9,7 @@
  */
 #include "base/context.h"
 #include "hash/hash.h"
-#include "read/opening.h"
+#include "read/image/opening.h"
 #include "read/salvage/header_scan.h"
 
 /* The largest block that the format allows. */

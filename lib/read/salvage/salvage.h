@@ -7,7 +7,7 @@
 
 #include <dwarfs/salvage.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* The type of a section of unknown type. */
 #define DW_SECTION_LOST UINT32_MAX

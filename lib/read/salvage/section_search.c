@@ -9,7 +9,7 @@
  */
 #include "base/context.h"
 #include "format/side.h"
-#include "read/opening.h"
+#include "read/image/opening.h"
 #include "read/salvage/header_scan.h"
 
 #define LOOK_AHEAD (UINT64_C(64) << 20)

@@ -7,7 +7,7 @@
 #ifndef TESTS_READ_BULK_WORLD_H
 #define TESTS_READ_BULK_WORLD_H
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "support/craft.h"
 
 #define BLOCK_BYTES (256u << 10)

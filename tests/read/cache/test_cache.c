@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "support/craft.h"
 
 #define BLOCK_BYTES 4096u

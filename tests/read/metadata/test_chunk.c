@@ -3,7 +3,7 @@
  * read/metadata/chunk and read/file: offsets in files of many chunks, compared with plain
  * sums; and holes.
  */
-#include "read/image.h"
+#include "read/image/image.h"
 #include "read/metadata/chunk.h"
 #include "support/craft.h"
 

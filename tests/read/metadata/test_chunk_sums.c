@@ -2,7 +2,7 @@
 /*
  * read/metadata/chunk_sums: prefix sums, against sums of all sizes before a chunk.
  */
-#include "read/image.h"
+#include "read/image/image.h"
 #include "read/metadata/chunk_sums.h"
 #include "support/craft.h"
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "format/section.h"
-#include "read/image.h"
+#include "read/image/image.h"
 #include "read/metadata/chunk.h"
 #include "read/metadata/chunk_sums.h"
 #include "support/crowd.h"

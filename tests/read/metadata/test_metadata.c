@@ -13,7 +13,7 @@
 
 #include <dwarfs/metadata.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* An image that consists of a schema and these bytes, and owns neither. It begins a block of
  * memory, as every object does. */

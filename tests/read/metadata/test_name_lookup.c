@@ -2,7 +2,7 @@
 /*
  * read/metadata/name_lookup: each name is found, by each kind of search.
  */
-#include "read/image.h"
+#include "read/image/image.h"
 #include "support/model.h"
 
 #include <dwarfs/walk.h>

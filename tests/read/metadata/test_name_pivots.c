@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
-#include "read/image.h"
+#include "read/image/image.h"
 #include "read/metadata/name_pivots.h"
 #include "support/model.h"
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "read/image.h"
+#include "read/image/image.h"
 #include "support/model.h"
 
 #include <dwarfs/walk.h>

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "os/file_io.h"
-#include "read/image.h"
+#include "read/image/image.h"
 #include "read/known.h"
 
 #include <dwarfs/progress.h>

@@ -3,7 +3,7 @@
  * read/salvage/section_search: sections of an image without an index, some of whose
  * headers are damaged.
  */
-#include "read/image.h"
+#include "read/image/image.h"
 #include "read/known.h"
 
 #include <dwarfs/salvage.h>

@@ -14,7 +14,7 @@
 
 #include "format/section.h"
 #include "format/side/digest_table.h"
-#include "read/image.h"
+#include "read/image/image.h"
 #include "write/digests/content_hash.h"
 #include "support/craft.h"
 #include "support/made_image.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "format/section.h"
-#include "read/image.h"
+#include "read/image/image.h"
 #include "support/made_image.h"
 
 #define BIG_BYTES 10000

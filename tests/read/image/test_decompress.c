@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/decompress: contents of small sections, with limits before memory is allocated.
+ * read/image/decompress: contents of small sections, with limits before memory is allocated.
  */
 #include "read/known.h"
 
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* Decompress bytes as if they were the payload of section 5, a history. */
 static int unpack(uint32_t codec, const void *payload, size_t size, uint64_t max_bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/locate: sections in any order, with and without an index, after a prefix, of old
+ * read/image/locate: sections in any order, with and without an index, after a prefix, of old
  * versions.
  */
 #include "read/known.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/opening: how many rounds of reads the opening of an image takes and what they
+ * read/image/opening: how many rounds of reads the opening of an image takes and what they
  * read, the same results as from memory for damaged images, and cancellation.
  */
 #include "read/known.h"

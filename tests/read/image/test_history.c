@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/history: a section that is larger than any history is refused without being read.
+ * read/image/history: a section that is larger than any history is refused without being read.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/image: an open image, for the files of this module.
+ * read/image/image: an open image, for the files of this module.
  */
-#ifndef DW_READ_IMAGE_H
-#define DW_READ_IMAGE_H
+#ifndef DW_READ_IMAGE_IMAGE_H
+#define DW_READ_IMAGE_IMAGE_H
 
 #include <stdatomic.h>
 

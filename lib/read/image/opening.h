@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/opening: what the opening of an image reads in advance, and its progress.
+ * read/image/opening: what the opening of an image reads in advance, and its progress.
  *
  * The first and the last bytes of an image are read in one round; the last ones have the
  * section index. Then the schema and the metadata are read in a second round, with the first
@@ -8,13 +8,13 @@
  * follow. A remote source that implements dwarfs_io_read_many_fn gets two requests, for few
  * bytes that are not needed. Sections that lie elsewhere are read one by one.
  */
-#ifndef DW_READ_OPENING_H
-#define DW_READ_OPENING_H
+#ifndef DW_READ_IMAGE_OPENING_H
+#define DW_READ_IMAGE_OPENING_H
 
 #include <dwarfs/progress.h>
 
 #include "base/progress.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* Bytes at the start and at the end of an image, and from the last section on that the index
  * lists: together at most 64 KiB, of which the header of the first section, the index, and the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/history: histories of any number of sections, joined, bounded or broken.
+ * read/image/history: histories of any number of sections, joined, bounded or broken.
  */
 #include "format/thrift.h"
 #include "read/known.h"

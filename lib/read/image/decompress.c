@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/decompress: decompress a section into memory.
+ * read/image/decompress: decompress a section into memory.
  *
  * Takes the stored bytes of a section; gives its contents. Used for schema, metadata and
  * other small sections; blocks are decoded by cache/ and bulk/.
  */
 #include "os/pages.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 #define PREPARED_BYTES ((size_t)8 << 20)
 

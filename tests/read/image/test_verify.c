@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/verify: stored bytes of sections and their hashes, compared at once, in parts, or
+ * read/image/verify: stored bytes of sections and their hashes, compared at once, in parts, or
  * while the image is in use.
  */
 #include "codec/encode/encode.h"
 #include "format/section.h"
 #include "hash/hash.h"
-#include "read/image.h"
+#include "read/image/image.h"
 #include "support/model.h"
 #include "support/one_file.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/image: open and describe an image whose bytes are all known, also after truncation
+ * read/image/image: open and describe an image whose bytes are all known, also after truncation
  * and changes.
  */
 #include <dwarfs/walk.h>

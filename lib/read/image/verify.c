@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/verify: the stored bytes of a section, and their hashes.
+ * read/image/verify: the stored bytes of a section, and their hashes.
  *
  * Takes the number of a section; gives its header and payload, read or mapped, and
  * compares them with the XXH3 or SHA-512/256 of the header. Decompresses nothing.
@@ -19,8 +19,8 @@
 #include "base/context.h"
 #include "hash/hash.h"
 #include "os/pages.h"
-#include "read/image.h"
-#include "read/opening.h"
+#include "read/image/image.h"
+#include "read/image/opening.h"
 #include "read/salvage/salvage.h"
 
 #define MOST_BLOCK_OVERHEAD UINT64_C(65536)

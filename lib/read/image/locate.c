@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/locate: skip data before an image, and find its sections.
+ * read/image/locate: skip data before an image, and find its sections.
  *
  * Takes a source; gives the start of the image and its list of sections. The section
  * index is used if it exists and is consistent; otherwise the headers are followed.
@@ -8,8 +8,8 @@
  */
 #include "format/side.h"
 #include "hash/hash.h"
-#include "read/image.h"
-#include "read/opening.h"
+#include "read/image/image.h"
+#include "read/image/opening.h"
 #include "read/salvage/salvage.h"
 
 #define FIRST_BYTES  ((size_t)4 << 10) /* enough for most images */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/opening: what the opening of an image reads in advance, and its progress.
+ * read/image/opening: what the opening of an image reads in advance, and its progress.
  *
  * Takes the range of an image, later its sections; gives bytes that were read in few rounds.
  */
 #include <string.h>
 
 #include "os/pages.h"
-#include "read/opening.h"
+#include "read/image/opening.h"
 
 void dw_opening_free(struct opening *opening)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/history: which programs wrote and rewrote an image.
+ * read/image/history: which programs wrote and rewrote an image.
  *
  * Takes the history sections (Thrift compact); gives C strings. Purely informational.
  */
 #include <stdio.h>
 
 #include "format/thrift.h"
-#include "read/image.h"
+#include "read/image/image.h"
 
 /* Over all sections: a list of empty texts takes forty times its bytes in memory. */
 #define MAX_HISTORY_BYTES (UINT64_C(4) << 20)
