@@ -20,11 +20,10 @@ static const struct codec_chain schema_chain = { { "zstd:level=16", "lzma:level=
 						   "null" } };
 static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "null" } };
 
-/* zstd 19 with tables for a whole block of 16 MiB: within 0.4 % of level 22 in size, at less
- * than half of its time and three tenths of its memory. A match of 96 bytes is taken at once;
- * up to 256, as by default, its alternatives would be compared, which takes a tenth more time and
- * makes blocks 0.1 % larger or smaller. A larger hash table gains less than 0.1 %. */
-#define ZSTD_BEST "zstd:level=19:wlog=24:clog=24:hlog=21:slog=7:tlen=96"
+/* zstd 19 with tables for a whole block of 16 MiB: within 0.3 % of level 22 in size, at
+ * half of its time and three tenths of its memory. A larger hash table or more searches
+ * gain less than 0.1 %. */
+#define ZSTD_BEST "zstd:level=19:wlog=24:clog=24:hlog=21:slog=5"
 
 /* Metadata of more than 8 MiB takes 64 MiB less memory than with the hash table of level 22, and the
  * same bytes: 8.4 MB of metadata 232 instead of 297 MiB. For less metadata, both tables are equally
