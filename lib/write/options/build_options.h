@@ -6,8 +6,6 @@
 #ifndef DW_WRITE_OPTIONS_BUILD_OPTIONS_H
 #define DW_WRITE_OPTIONS_BUILD_OPTIONS_H
 
-#include <stdatomic.h>
-
 #include <dwarfs/builder.h>
 
 #include "codec/encode/encode.h"
@@ -38,7 +36,6 @@ struct stream_settings {
 	struct codec_spec literal; /* for blocks with few repeats */
 	bool has_dense, has_literal;
 	bool is_trial;		    /* dense is for numbers only, and not compared */
-	atomic_bool *numeric_found; /* of a trial: set if a block has numbers */
 	bool falls_back;	    /* to another codec where that compresses better: */
 	struct codec_spec fallback; /* that of the default category */
 	struct order_spec order;

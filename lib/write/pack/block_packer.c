@@ -89,7 +89,6 @@ struct packing dw_packing_of(const struct stream_settings *settings, uint32_t ca
 		.has_literal = own->has_literal,
 		.literal = own->literal,
 		.is_trial = own->is_trial,
-		.numeric_found = own->numeric_found,
 	};
 }
 
@@ -397,8 +396,6 @@ static int is_for_dense(struct block_packer *packer, struct span in, bool *dense
 		return 0;
 	ret = dw_block_sample_is_numeric(packer->sample, dense_out,
 					 &packer->dense_is_doubtful, err);
-	if (*dense_out && packer->packing.numeric_found)
-		atomic_store(packer->packing.numeric_found, true);
 	if (is_trial && packer->dense_is_doubtful)
 		*dense_out = packer->dense_is_doubtful = false;
 	packer->is_numeric = *dense_out;

@@ -13,7 +13,6 @@ struct packing {
 	struct codec_spec codec;
 	bool has_fallback, has_dense, has_literal;
 	bool is_trial;		    /* dense is for numbers only, and not compared */
-	atomic_bool *numeric_found; /* of a trial: set if a block has numbers */
 	struct codec_spec fallback; /* if it compresses better */
 	struct codec_spec dense;    /* for blocks that compress very well */
 	struct codec_spec literal;  /* for blocks with few repeats, see block_packer.c */

@@ -771,31 +771,6 @@ static void numbers_are_packed_by_the_dense_codec(void **state)
 	}
 }
 
-/* It need not examine the blocks of other orders if one has no numbers. */
-static void a_trial_is_told_of_numbers(void **state)
-{
-	auto_free uint8_t *data = dw_malloc(NUMBERS);
-	auto_packer struct block_packer *packer = NULL;
-	auto_buffer struct buffer out = { 0 };
-	struct packing packing = packing_of_level(7);
-	atomic_bool found = false;
-
-	if (lacks_lzma_or_zstd())
-		skip();
-	packing.codec.level = 9; /* faster */
-	packing.dense.level = 0;
-	packing.has_literal = false;
-	packing.is_trial = true;
-	packing.numeric_found = &found;
-	assert_int_equal(dw_block_packer_new(&packing, NUMBERS, NULL, &packer, NULL), 0);
-	fill_with_digits(data, NUMBERS);
-	assert_int_equal(pack(packer, (struct span){ data, NUMBERS }, &out), CODEC_ZSTD);
-	assert_false(found);
-	fill_with_numbers(data, NUMBERS);
-	assert_int_equal(pack(packer, (struct span){ data, NUMBERS }, &out), CODEC_LZMA);
-	assert_true(found);
-}
-
 /* Records of a set, whose columns are narrow, in any order: a sample has few of them twice. */
 static void fill_with_known_records(uint8_t *out, size_t size)
 {
@@ -1258,7 +1233,6 @@ int main(void)
 		cmocka_unit_test(repeats_outside_of_the_sample_are_found),
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		cmocka_unit_test(numbers_are_packed_by_the_dense_codec),
-		cmocka_unit_test(a_trial_is_told_of_numbers),
 		cmocka_unit_test(tables_are_packed_by_the_dense_codec),
 		cmocka_unit_test(repeats_decide_about_numbers),
 		cmocka_unit_test(zstd_is_left_out_for_numbers),

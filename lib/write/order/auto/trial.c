@@ -56,8 +56,6 @@ struct trial {
 	const uint32_t *by_path; /* their fragments */
 	size_t count;
 	enum chunk_storage storage;
-	bool packed_one;	   /* a candidate */
-	atomic_bool numeric_found; /* in a block of any candidate */
 };
 
 /* The packing of a candidate. */
@@ -110,48 +108,43 @@ static void show_run(struct dwarfs_progress *progress, void *user)
 
 /* Numbers are packed by lzma if they will be for the image: zstd does not tell whether the arrays
  * of a block have the same type. Arrays of eight types, 64 MB, take 39.4 and 39.5 MB with zstd
- * in two orders, and 30.1 and 27.6 MB at level 7. To find out whether a block is numeric takes two
- * fifths of the time of a trial: where no block of the first candidate is, even in part, those of
- * the others are not examined. */
-static void use_numeric_codec(struct trial *trial, const struct stream_settings *of,
+ * in two orders, and 30.1 and 27.6 MB at level 7. */
+static void use_numeric_codec(const struct stream_settings *of,
 			      struct stream_settings *settings)
 {
-	const bool may_be_numeric = !trial->packed_one || trial->numeric_found;
-
 	settings->is_trial = settings->has_dense =
-		of->has_dense && of->has_literal && may_be_numeric &&
+		of->has_dense && of->has_literal &&
 		dw_codec_parse(TRIAL_CODEC_NUMERIC, &settings->dense, NULL) == 0;
-	settings->numeric_found = &trial->numeric_found;
 }
 
 /* The stream's blocks are packed with the codec, and numbers with another one. */
-static int init_trial_run(struct trial_run *run, struct trial *trial, uint32_t category,
-			  dwarfs_error **err)
+static int init_trial_run(struct trial_run *trial, const struct codec_spec *codec,
+			  uint32_t category, dwarfs_error **err)
 {
 	struct build_run *of = trial->input->run;
 	struct stream_settings *settings = dw_calloc(category + 1, sizeof(*settings));
 	int ret;
 
-	run->settings = settings;
-	run->totals = dw_calloc(category + 1, sizeof(*run->totals));
-	if (!settings || !run->totals)
+	trial->settings = settings;
+	trial->totals = dw_calloc(category + 1, sizeof(*trial->totals));
+	if (!settings || !trial->totals)
 		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i <= category; i++)
 		settings[i] = of->settings[i];
-	settings[category].codec = trial->codec;
+	settings[category].codec = *codec;
 	dw_use_one_codec(&settings[category]);
-	use_numeric_codec(trial, &of->settings[category], &settings[category]);
-	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &run->output, err)) < 0 ||
-	    (ret = dw_sink_begin(run->output, err)) < 0)
+	use_numeric_codec(&of->settings[category], &settings[category]);
+	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &trial->output, err)) < 0 ||
+	    (ret = dw_sink_begin(trial->output, err)) < 0)
 		return ret;
-	run->run = *of;
-	run->run.is_trial = true;
-	run->run.output = run->output;
-	run->run.digests = NULL;
-	run->run.counts = run->counts;
-	run->run.totals = run->totals;
-	run->run.settings = settings;
-	run->sections.run = &run->run;
+	trial->run = *of;
+	trial->run.is_trial = true;
+	trial->run.output = trial->output;
+	trial->run.digests = NULL;
+	trial->run.counts = trial->counts;
+	trial->run.totals = trial->totals;
+	trial->run.settings = settings;
+	trial->sections.run = &trial->run;
 	return 0;
 }
 
@@ -279,15 +272,14 @@ static int pack_in_order(struct trial *trial, const uint32_t *numbers,
 		.input = input,
 	};
 	uint64_t metadata_bytes = 0;
-	int ret =
-		init_trial_run(&run, trial, contents->streams.list[stream].category, err);
+	int ret = init_trial_run(&run, &trial->codec,
+				 contents->streams.list[stream].category, err);
 
 	if (ret == 0 && (ret = segment(&run, numbers, trial->count, err)) == 0)
 		ret = cost_of_metadata(trial, &run, numbers, &metadata_bytes, err);
 	*bytes_out = run.sections.bytes + metadata_bytes;
 	if (!reset_contents(input, numbers, trial->count))
 		*bytes_out = UINT64_MAX;
-	trial->packed_one = true;
 	input->run->progress.last_ns = run.run.progress.last_ns;
 	return ret;
 }
