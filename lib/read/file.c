@@ -10,8 +10,8 @@
  *	    read_chunk()
  *	      dw_cache_get_for()	cache/cache.c		decoded bytes, pinned
  *	        dw_cache_decode()	cache/decode_job.c	on a miss
- *	          dw_stored_read()	verify.c		read the section
- *	          dw_verify_block()	verify.c		verify its hash
+ *	          dw_stored_read()	image/verify.c		read the section
+ *	          dw_verify_block()	image/verify.c		verify its hash
  *	          dw_decoder_run()	codec/codec.c		decompress
  *	      memcpy()						into the caller's buffer
  *	      dw_cache_put()		cache/cache.c		release the pin

@@ -52,6 +52,7 @@ static void fill_mixed(uint8_t *data)
 {
 	fill(data, LARGE, KIND_RANDOM);
 	fill(data + SLICE / 2, 2 * SLICE, KIND_TEXT);
+	fill(data + SLICE, SLICE / 2, KIND_RUNS);
 	fill(data + 2 * SLICE + SLICE / 2, SLICE / 2, KIND_ZEROS);
 }
 

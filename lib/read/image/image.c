@@ -25,7 +25,6 @@
  * context's cache.
  */
 #include "base/context.h"
-#include "format/side.h"
 #include "read/image/image.h"
 #include "read/image/opening.h"
 #include "read/salvage/salvage.h"

@@ -183,7 +183,7 @@ class Options(Codecs):
             raise tap.Skip("the programs here are for another processor")
         words, only = ["-l1"], self.path("only")
         with open(PROGRAM, "rb") as program:
-            self.write("only/program", program.read(1 << 20))  # without sanitizers, all of it
+            self.write("only/program", program.read(1 << 20))
         plain = self.packed_size(*words, "-C", "lzma:level=9", tree=only)
         self.assertLess(self.packed_size(*words, "-C", "lzma:level=9:binary=x86", tree=only),
                         plain)
