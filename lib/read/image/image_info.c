@@ -3,8 +3,8 @@
  * read/image/image_info: properties of an open image: its position and sections, blocks and
  * categories, and how it was written.
  *
- * Takes an open image; reads the image header and the sizes of decompressed sections when asked,
- * and nothing else.
+ * Takes an open image; reads the image header, and headers and decompressed sizes of sections, when
+ * asked, and nothing else.
  */
 #include "base/context.h"
 #include "format/side.h"
