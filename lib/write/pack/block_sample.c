@@ -3,6 +3,8 @@
  * write/pack/block_sample: a sample of a block, compressed by fast codecs, from which the
  * codec of the block is chosen.
  */
+#include <string.h>
+
 #include "write/pack/block_sample.h"
 #include "base/bytes.h"
 #include "base/entropy.h"
@@ -32,6 +34,9 @@
 #define NUMERIC_COUNT	    8
 #define NUMERIC_BYTES	    (NUMERIC_PIECE_BYTES * NUMERIC_COUNT)
 #define NUMERIC_LEAST	    2 /* pieces that make a block numeric */
+
+/* Text has at most one control character in so many bytes. */
+#define CONTROL_RATIO 256
 
 /* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do
  * by less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and
@@ -246,6 +251,53 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 bool dw_block_sample_is_dense(const struct block_sample *sample)
 {
 	return sample->fast_bytes < sample->bytes.size / DENSE_RATIO;
+}
+
+/* ASCII, without those that occur in text: tab, line feed, vertical tab, form feed, carriage return
+ * and escape. */
+static bool is_control(uint8_t byte)
+{
+	return byte == 0x7f ||
+	       (byte < 0x20 && !(byte >= '\t' && byte <= '\r') && byte != 0x1b);
+}
+
+/* The bytes in lines that are as long as the line before; of what has no line feed, all. */
+static size_t bytes_in_equal_lines(struct span in)
+{
+	const uint8_t *line = in.data, *end = in.data + in.size, *feed;
+	size_t before = 0, found = 0;
+
+	while ((feed = memchr(line, '\n', (size_t)(end - line)))) {
+		size_t length = (size_t)(feed - line) + 1;
+
+		if (length == before)
+			found += length;
+		before = length;
+		line = feed + 1;
+	}
+	return before > 0 ? found : in.size;
+}
+
+static bool is_prose(struct span piece)
+{
+	size_t controls = 0;
+
+	for (size_t i = 0; i < piece.size; i++)
+		controls += is_control(piece.data[i]);
+	return controls <= piece.size / CONTROL_RATIO &&
+	       bytes_in_equal_lines(piece) <= piece.size / 2;
+}
+
+bool dw_block_sample_is_prose(const struct block_sample *sample)
+{
+	const struct span in = sample->bytes;
+	bool all = true;
+
+	for (size_t at = 0; at < in.size && all; at += PIECE_BYTES)
+		all = is_prose((struct span){ in.data + at, in.size - at < PIECE_BYTES
+								    ? in.size - at
+								    : PIECE_BYTES });
+	return all;
 }
 
 /*

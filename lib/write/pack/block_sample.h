@@ -41,6 +41,10 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 /* Whether the block compresses very well. */
 bool dw_block_sample_is_dense(const struct block_sample *sample);
 
+/* Whether the sample is text in lines of different lengths, in every piece: neither numbers,
+ * samples and programs, many of whose bytes are control characters, nor tables of fixed width. */
+bool dw_block_sample_is_prose(const struct block_sample *sample);
+
 /* Whether lzma packs a sample of the block, of 1 MiB or more, much better than zstd: numbers and
  * samples, in columns or with little change from one to the next, or tables, also in pieces of
  * the sample; and, if so, whether zstd may be better nevertheless, as the block may have repeats,

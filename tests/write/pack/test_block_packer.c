@@ -842,6 +842,59 @@ static void tables_are_packed_by_the_dense_codec(void **state)
 	}
 }
 
+/* Whether a trial packs data with the codec for numbers. */
+static bool is_numeric_in_trial(struct span in)
+{
+	struct packing packing = packing_of_level(7);
+	uint32_t id;
+
+	packing.has_literal = false;
+	packing.is_trial = true;
+	assert_int_equal(dw_codec_parse("zstd:level=3", &packing.codec, NULL), 0);
+	assert_int_equal(dw_codec_parse("lzma:level=0", &packing.dense, NULL), 0);
+	packed_size(&packing, in, &id);
+	return id == CODEC_LZMA;
+}
+
+/* Lines of 16 bytes, in each column one of eight letters. */
+static void fill_with_columns(uint8_t *out, size_t size)
+{
+	enum { COLUMNS = 16 };
+	uint32_t random = 1;
+
+	for (size_t at = 0; at < size; at++) {
+		size_t column = at % COLUMNS;
+
+		out[at] = column == COLUMNS - 1
+				  ? '\n'
+				  : (uint8_t)('0' + column * column * 29 % 64 +
+					      next_random(&random) % 8);
+	}
+}
+
+/* Tables are, but not in lines of different lengths, which are packed like any text. */
+static void trials_do_not_examine_prose(void **state)
+{
+	auto_free uint8_t *table = dw_malloc(NUMBERS);
+	const struct span in = { table, NUMBERS };
+	struct packing packing;
+	uint32_t random = 5, id;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_columns(table, NUMBERS);
+	assert_true(is_numeric_in_trial(in));
+	for (size_t at = 0; at < NUMBERS; at++)
+		if (table[at] == '\n' && next_random(&random) % 4 != 0)
+			table[at] = '\t';
+	assert_false(is_numeric_in_trial(in));
+	packing = packing_of_level(7);
+	assert_int_equal(dw_codec_parse("zstd:level=3", &packing.codec, NULL), 0);
+	assert_int_equal(dw_codec_parse("lzma:level=0", &packing.dense, NULL), 0);
+	packed_size(&packing, in, &id);
+	assert_int_equal(id, CODEC_LZMA);
+}
+
 /* lzma makes a sample smaller, and zstd the block. */
 static void repeats_decide_about_numbers(void **state)
 {
@@ -1234,6 +1287,7 @@ int main(void)
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		cmocka_unit_test(numbers_are_packed_by_the_dense_codec),
 		cmocka_unit_test(tables_are_packed_by_the_dense_codec),
+		cmocka_unit_test(trials_do_not_examine_prose),
 		cmocka_unit_test(repeats_decide_about_numbers),
 		cmocka_unit_test(zstd_is_left_out_for_numbers),
 		cmocka_unit_test(large_blocks_of_numbers_have_no_forecast),

@@ -253,6 +253,58 @@ static void tables_are_found(void **state)
 	assert_true(is_doubtful(BLOCK));
 }
 
+static bool is_prose(size_t size)
+{
+	struct block_sample *sample = sample_of(size);
+	bool prose = dw_block_sample_is_prose(sample);
+
+	dw_block_sample_free(sample);
+	return prose;
+}
+
+/* Of 1 to 256 bytes. */
+static void divide_into_lines(uint8_t *text, size_t size)
+{
+	uint32_t random = 4;
+
+	for (size_t at = 0; at < size; at += 1 + next_random(&random) % 256)
+		text[at] = '\n';
+}
+
+/* Text in lines of different lengths, in each piece, with 1 control character in 256. */
+static void prose_is_recognized(void **state)
+{
+	enum { SIZE = 16 * UNIT, PIECE = 3 * UNIT, RATIO = 256 };
+
+	fill_with_words(data, SIZE);
+	assert_false(is_prose(SIZE)); /* without line feeds */
+	divide_into_lines(data, SIZE);
+	assert_true(is_prose(SIZE));
+	assert_true(is_prose(SIZE - 1234));
+	memcpy(data + PIECE, "\t\v\f\r\033", 5);
+	memset(data + PIECE + 5, 1, UNIT / RATIO - 1);
+	data[PIECE + 1000] = 0x7f;
+	assert_true(is_prose(SIZE));
+	data[PIECE + 1001] = 0x1f;
+	assert_false(is_prose(SIZE));
+	/* More than half of a piece in lines as long as the one before. */
+	fill_with_words(data + PIECE, UNIT);
+	for (size_t at = PIECE; at < PIECE + UNIT / 2; at += 64)
+		data[at] = '\n';
+	divide_into_lines(data + PIECE + UNIT / 2 + 64, UNIT / 2 - 64);
+	assert_true(is_prose(SIZE));
+	for (size_t at = PIECE; at < PIECE + UNIT * 5 / 8; at += 64) {
+		memset(data + at, 'a', 64);
+		data[at] = '\n';
+	}
+	assert_false(is_prose(SIZE));
+	fill_with_numbers(data, SIZE);
+	assert_false(is_prose(SIZE));
+	fill_with_borders(data, SIZE);
+	assert_false(is_prose(SIZE));
+	assert_true(is_prose(0));
+}
+
 /* Samples of 16 bits. */
 static void fill_with_sound(uint8_t *out, size_t size)
 {
@@ -424,6 +476,7 @@ int main(void)
 		cmocka_unit_test(repeats_may_be_anywhere),
 		cmocka_unit_test(numbers_are_found),
 		cmocka_unit_test(tables_are_found),
+		cmocka_unit_test(prose_is_recognized),
 		cmocka_unit_test(sound_beside_noise_is_tried),
 		cmocka_unit_test(other_data_are_no_numbers),
 		cmocka_unit_test(the_whole_block_confirms_it),
