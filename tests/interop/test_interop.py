@@ -10,6 +10,8 @@ images here avoid these.
 """
 import array
 import contextlib
+import hashlib
+import io
 import itertools
 import json
 import os
@@ -137,19 +139,28 @@ def signed(number):
     return number - (1 << 64) if number >> 63 else number
 
 
+def read_contents(listed, size):
+    """The hash of what follows the line of a regular file."""
+    contents = listed.read(size)
+    assert len(contents) == size and listed.read(1) == b"\n", "contents end too early"
+    return hashlib.sha256(contents).hexdigest()
+
+
 def read(reader, image):
     done = subprocess.run([reader, image], capture_output=True)
     assert done.returncode == 0, f"the reader refuses it: {done.stderr.decode()}"
     rows = {}
-    for line in done.stdout.decode().rstrip("\n").split("\n"):
-        path, kind, mode, uid, gid, mtime, size, inode, rdev, target, sha256 = line.split("\t")
+    listed = io.BytesIO(done.stdout)
+    for line in iter(listed.readline, b""):
+        path, kind, mode, uid, gid, mtime, size, inode, rdev, target = (
+            line.decode().rstrip("\n").split("\t"))
         assert unescape(path) not in rows, f"{path} is listed twice"
         rows[unescape(path)] = {
             "type": kind, "mode": int(mode, 8), "uid": int(uid), "gid": int(gid),
             "mtime": signed(int(mtime)) * NANO, "size": int(size), "inode": int(inode),
             "rdev": None if rdev == "-" else (os.major(int(rdev)), os.minor(int(rdev))),
             "target": unescape(target) if kind == "l" else None,
-            "sha256": sha256 if kind == "f" else None}
+            "sha256": read_contents(listed, int(size)) if kind == "f" else None}
     return rows
 
 

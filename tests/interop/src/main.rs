@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //! Print what an image holds, as the crate `dwarfs` reads it.
 //!
-//! Columns as in the manifests of the test images: path, type, mode, uid, gid, mtime, size,
-//! inode, rdev, target, sha256; backslash, tab, newline and carriage return are escaped.
+//! Columns as in the manifests of the test images but for the hash: path, type, mode, uid, gid,
+//! mtime, size, inode, rdev, target; backslash, tab, newline and carriage return are escaped. The
+//! line of a regular file is followed by its contents, which are `size` bytes, and a newline.
 use dwarfs::archive::{InodeKind, IsInode};
 use dwarfs::{Archive, AsChunks, Inode};
-use sha2::{Digest, Sha256};
 use std::io::{BufWriter, Read, Write};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -19,31 +19,20 @@ fn escape(text: &str) -> String {
 
 struct Printer<W: Write> {
     archive: Archive<std::fs::File>,
-    buffer: Vec<u8>,
+    contents: Vec<u8>, // of the last regular file
     out: W,
 }
 
 impl<W: Write> Printer<W> {
-    fn hash(&mut self, file: dwarfs::File<'_>) -> Result<(u64, String)> {
-        let mut reader = file.as_reader(&mut self.archive);
-        let mut hash = Sha256::new();
-        let mut size = 0u64;
-        loop {
-            let got = reader.read(&mut self.buffer)?;
-            if got == 0 {
-                break;
-            }
-            hash.update(&self.buffer[..got]);
-            size += got as u64;
-        }
-        let hex = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-        Ok((size, hex))
+    fn read(&mut self, file: dwarfs::File<'_>) -> Result<u64> {
+        self.contents.clear();
+        Ok(file.as_reader(&mut self.archive).read_to_end(&mut self.contents)? as u64)
     }
 
     fn print(&mut self, path: &str, inode: Inode<'_>) -> Result<()> {
         let metadata = inode.metadata();
         let mode = metadata.file_type_mode();
-        let (mut rdev, mut target, mut sha) = ("-".into(), "-".into(), String::from("-"));
+        let (mut rdev, mut target) = ("-".into(), String::from("-"));
         let mut size = 0;
         let letter = match inode.classify() {
             InodeKind::Directory(dir) => {
@@ -56,7 +45,7 @@ impl<W: Write> Printer<W> {
                 'l'
             }
             InodeKind::File(file) => {
-                (size, sha) = self.hash(file)?;
+                size = self.read(file)?;
                 'f'
             }
             InodeKind::Device(device) => {
@@ -70,7 +59,7 @@ impl<W: Write> Printer<W> {
         };
         writeln!(
             self.out,
-            "{}\t{letter}\t{:04o}\t{}\t{}\t{}\t{size}\t{}\t{rdev}\t{target}\t{sha}",
+            "{}\t{letter}\t{:04o}\t{}\t{}\t{}\t{size}\t{}\t{rdev}\t{target}",
             escape(path),
             mode.0 & 0o7777,
             metadata.uid(),
@@ -78,6 +67,10 @@ impl<W: Write> Printer<W> {
             metadata.mtime(),
             inode.inode_num(),
         )?;
+        if letter == 'f' {
+            self.out.write_all(&self.contents)?;
+            writeln!(self.out)?;
+        }
         if let Some(dir) = inode.as_dir() {
             for entry in dir.entries() {
                 let below = match path {
@@ -96,7 +89,7 @@ fn main() -> Result<()> {
     let (index, archive) = Archive::new(std::fs::File::open(path)?)?;
     let mut printer = Printer {
         archive,
-        buffer: vec![0; 1 << 16],
+        contents: Vec::new(),
         out: BufWriter::new(std::io::stdout().lock()),
     };
     printer.print(".", index.root().to_inode())?;
