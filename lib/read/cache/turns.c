@@ -53,8 +53,9 @@
 #include "pool/threads.h"
 #include "read/cache/internal.h"
 
-#define FEW_UNITS	  4
-#define TURN_BUDGETS	  16 /* 4, 8: 1.8 and 1.5 times as much decoded, see bench/README.md */
+#define FEW_UNITS 4
+#define TURN_BUDGETS                                                                     \
+	16 /* 4, 8: 1.8 and 1.5 times as much decoded, bench/results/reading.md */
 #define NEAR_FILES	  64
 #define THRASHING_BUDGETS 2 /* budgets decoded between two measurements */
 #define POLL_NS		  (2 * 1000 * 1000)
