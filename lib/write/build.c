@@ -44,6 +44,7 @@
 #include "write/items/spool.h"
 #include "write/options/input_options.h"
 #include "write/order/order.h"
+#include "write/segment/segmenter.h"
 
 static void free_lists(struct build *build)
 {

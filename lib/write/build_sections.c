@@ -13,6 +13,7 @@
 #include "write/metadata/metadata_codec.h"
 #include "write/metadata/record_ranges.h"
 #include "write/metadata/xattr_section.h"
+#include "write/segment/segmenter.h"
 
 /* -- metadata ------------------------------------------------------------------------ */
 

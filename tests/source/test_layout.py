@@ -62,6 +62,7 @@ COVERED_BY = {
     "lib/write/images/needed_blocks.c": ("tests/write/images/test_kept_blocks.c",
                                          "tests/utils/mkdwarfs/test_image.py"),
     "lib/write/images/shared_blocks.c": ("tests/utils/mkdwarfs/test_image_sharing.py",),
+    "lib/write/segment/segmenter.c": ("tests/write/segment/test_segment.c",),
     "lib/write/segment/kept_anchors.c": ("tests/rewrite/test_add_image.c",
                                          "tests/write/digests/test_digests.c"),
     "lib/write/items/entry_record.c": ("tests/write/items/test_add_item.c",

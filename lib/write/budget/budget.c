@@ -16,7 +16,7 @@
 #include "write/options/input_options.h"
 #include "write/order/auto/sketch.h"
 #include "write/order/auto/trial.h"
-#include "write/segment/segment.h"
+#include "write/segment/segmenter.h"
 
 #define MIB ((uint64_t)1 << 20)
 

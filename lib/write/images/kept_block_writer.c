@@ -10,6 +10,7 @@
 #include "write/images/kept_blocks.h"
 #include "write/images/needed_blocks.h"
 #include "write/images/shared_blocks.h"
+#include "write/segment/segmenter.h"
 
 /* Of a block that is copied, searched for anchors at once. */
 #define ANCHOR_PIECE_BYTES ((size_t)256 << 10)

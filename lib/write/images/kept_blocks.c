@@ -11,6 +11,7 @@
 #include "write/images/kept_blocks.h"
 #include "write/images/needed_blocks.h"
 #include "write/items/assembly.h"
+#include "write/segment/segmenter.h"
 
 void dw_kept_blocks_free(struct kept_blocks *kept)
 {

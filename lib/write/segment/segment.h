@@ -54,14 +54,8 @@ struct segment_input {
 int dw_segment(const struct segment_input *input, struct compressor *compressor,
 	       struct chunks *chunks, dwarfs_error **err);
 
-/* The bytes of a block of a stream: whole frames, where it has samples. */
-size_t dw_block_bytes(const struct build_options *options, const struct stream *stream);
-
 /* After blocks that were kept, anchors are closer together while there are no more of them
  * than this: about 27 MB of the index. */
 #define DW_ANCHORS_AFTER_KEPT (UINT64_C(1) << 21)
-
-/* An anchor for the segmenter is in about 2^shift bytes. */
-unsigned dw_anchor_shift(const struct stream_settings *settings);
 
 #endif
