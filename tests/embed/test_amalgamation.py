@@ -51,9 +51,9 @@ def main():
             print(f"# {found} bytes of code and constants")
             assert found <= MOST_BYTES, found
         library = os.path.join(scratch, "dwarfs-reader.o")
-        with suite.case("no warning of gcc -O2 -std=c11, nor of a conversion"):
+        with suite.case("no warning of gcc -O3 -std=c11, nor of a conversion"):
             embed.need("gcc")
-            embed.run("gcc", "-std=c11", "-O2", *STRICT, *CONVERSIONS, "-c", made[0], "-o", library)
+            embed.run("gcc", "-std=c11", "-O3", *STRICT, *CONVERSIONS, "-c", made[0], "-o", library)
         with suite.case("programs that check what they use"):
             if not os.path.exists(library):
                 embed.run("cc", "-O0", "-c", made[0], "-o", library)

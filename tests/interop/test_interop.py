@@ -140,9 +140,9 @@ def signed(number):
 
 
 def read_contents(listed, size):
-    """The hash of what follows the line of a regular file."""
+    """Read the contents after the line of a regular file; return their hash."""
     contents = listed.read(size)
-    assert len(contents) == size and listed.read(1) == b"\n", "contents end too early"
+    assert len(contents) == size and listed.read(1) == b"\n", f"not {size} bytes and a newline"
     return hashlib.sha256(contents).hexdigest()
 
 
@@ -152,8 +152,9 @@ def read(reader, image):
     rows = {}
     listed = io.BytesIO(done.stdout)
     for line in iter(listed.readline, b""):
-        path, kind, mode, uid, gid, mtime, size, inode, rdev, target = (
-            line.decode().rstrip("\n").split("\t"))
+        columns = line.decode(errors="replace").rstrip("\n").split("\t")
+        assert len(columns) == 10, f"not a line of the reader: {columns}"
+        path, kind, mode, uid, gid, mtime, size, inode, rdev, target = columns
         assert unescape(path) not in rows, f"{path} is listed twice"
         rows[unescape(path)] = {
             "type": kind, "mode": int(mode, 8), "uid": int(uid), "gid": int(gid),

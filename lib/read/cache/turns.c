@@ -48,14 +48,14 @@
  *	CHOSEN    may decode, from when it was chosen to when it does
  *	LATE      as RUNNING, but the others do not wait
  *
- * All functions are called with cache->lock held; waiting gives it up.
+ * All functions are called with cache->lock held; waiting gives it up. bench/results/reading.md has
+ * what turns gain.
  */
 #include "pool/threads.h"
 #include "read/cache/internal.h"
 
-#define FEW_UNITS 4
-#define TURN_BUDGETS                                                                     \
-	16 /* 4, 8: 1.8 and 1.5 times as much decoded, bench/results/reading.md */
+#define FEW_UNITS	  4
+#define TURN_BUDGETS	  16 /* 4, 8: 1.8 and 1.5 times as much decoded */
 #define NEAR_FILES	  64
 #define THRASHING_BUDGETS 2 /* budgets decoded between two measurements */
 #define POLL_NS		  (2 * 1000 * 1000)

@@ -380,8 +380,8 @@ static int compare_parts(struct block_packer *packer, struct span in, bool *dens
 	return ret;
 }
 
-/* Whether the block is for the dense codec. In a trial, prose is not examined for numbers, which
- * takes two fifths of the time of packing it. */
+/* Whether the block is for the dense codec. In a trial, prose is not examined for numbers: that would
+ * take two fifths of the time of packing it. */
 static int is_for_dense(struct block_packer *packer, struct span in, bool *dense_out,
 			dwarfs_error **err)
 {

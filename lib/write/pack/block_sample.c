@@ -35,8 +35,12 @@
 #define NUMERIC_BYTES	    (NUMERIC_PIECE_BYTES * NUMERIC_COUNT)
 #define NUMERIC_LEAST	    2 /* pieces that make a block numeric */
 
-/* Text has at most one control character in so many bytes. */
+/* Prose has at most one control character in so many bytes, at least one blank, and at most one
+ * digit. Of sources and manuals, 13 to 30 % are blanks and at most 17 % digits; tables and dumps in
+ * hexadecimal digits have 46 to 87 % of digits, and base64 has no blanks. */
 #define CONTROL_RATIO 256
+#define BLANK_RATIO   64
+#define DIGIT_RATIO   4
 
 /* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do
  * by less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and
@@ -280,11 +284,17 @@ static size_t bytes_in_equal_lines(struct span in)
 
 static bool is_prose(struct span piece)
 {
-	size_t controls = 0;
+	size_t controls = 0, blanks = 0, digits = 0;
 
-	for (size_t i = 0; i < piece.size; i++)
-		controls += is_control(piece.data[i]);
+	for (size_t i = 0; i < piece.size; i++) {
+		const uint8_t byte = piece.data[i];
+
+		controls += is_control(byte);
+		blanks += byte == ' ' || byte == '\t';
+		digits += byte >= '0' && byte <= '9';
+	}
 	return controls <= piece.size / CONTROL_RATIO &&
+	       blanks >= piece.size / BLANK_RATIO && digits <= piece.size / DIGIT_RATIO &&
 	       bytes_in_equal_lines(piece) <= piece.size / 2;
 }
 

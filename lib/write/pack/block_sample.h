@@ -41,8 +41,8 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 /* Whether the block compresses very well. */
 bool dw_block_sample_is_dense(const struct block_sample *sample);
 
-/* Whether the sample is text in lines of different lengths, in every piece: neither numbers,
- * samples and programs, many of whose bytes are control characters, nor tables of fixed width. */
+/* Whether every piece of the sample is prose: text with blanks, few digits and few control
+ * characters, in lines of different lengths. Numbers, samples, programs and most tables are not. */
 bool dw_block_sample_is_prose(const struct block_sample *sample);
 
 /* Whether lzma packs a sample of the block, of 1 MiB or more, much better than zstd: numbers and

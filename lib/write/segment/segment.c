@@ -12,7 +12,6 @@
 
 #include "os/file_io.h"
 #include "write/digests/digests.h"
-#include "write/images/kept_blocks.h"
 #include "write/items/assembly.h"
 #include "write/segment/segmenter.h"
 

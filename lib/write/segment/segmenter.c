@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/segmenter: what it takes to store the fragments of a stream: a block filler, a
- * matcher with its minima and anchors, and what keeps directories together.
+ * write/segment/segmenter: the state for storing the fragments of a stream: block filler, matcher,
+ * anchors of kept blocks, gatherer.
  */
-#include "write/digests/digests.h"
 #include "write/images/kept_blocks.h"
 #include "write/segment/density.h"
 #include "write/segment/minima.h"
@@ -60,8 +59,8 @@ static int choose_minima(const struct segmenter *segmenter,
 	return 0;
 }
 
-/* What keeps the files of a directory together, where there are blocks enough. Not after
- * blocks of other images: which files refer to these is given. */
+/* The gatherer keeps the files of a directory in few blocks; made where there are blocks enough, and
+ * not after blocks of other images, as it is given which files refer to these. */
 static int new_gatherer(struct segmenter *segmenter, dwarfs_error **err)
 {
 	const struct segment_input *in = segmenter->in;

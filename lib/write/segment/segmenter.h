@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/segmenter: what it takes to store the fragments of a stream.
+ * write/segment/segmenter: the state for storing the fragments of a stream.
  */
 #ifndef DW_WRITE_SEGMENT_SEGMENTER_H
 #define DW_WRITE_SEGMENT_SEGMENTER_H
@@ -27,7 +27,7 @@ struct segmenter {
 	uint32_t source_content;	   /* DW_NONE: none is begun */
 };
 
-/* The compressor gets the stream and its codecs. What is passed has to stay valid. */
+/* The compressor gets the stream and its codecs. Arguments must stay valid until dw_segmenter_free(). */
 int dw_segmenter_new(const struct segment_input *input, struct compressor *compressor,
 		     struct chunks *chunks, struct segmenter **segmenter_out,
 		     dwarfs_error **err);

@@ -3,7 +3,8 @@
 //!
 //! Columns as in the manifests of the test images but for the hash: path, type, mode, uid, gid,
 //! mtime, size, inode, rdev, target; backslash, tab, newline and carriage return are escaped. The
-//! line of a regular file is followed by its contents, which are `size` bytes, and a newline.
+//! line of a regular file is followed by its contents, which are `size` bytes, and a newline. Files
+//! are small enough to be in memory.
 use dwarfs::archive::{InodeKind, IsInode};
 use dwarfs::{Archive, AsChunks, Inode};
 use std::io::{BufWriter, Read, Write};

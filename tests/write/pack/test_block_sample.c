@@ -271,38 +271,62 @@ static void divide_into_lines(uint8_t *text, size_t size)
 		text[at] = '\n';
 }
 
-/* Text in lines of different lengths, in each piece, with 1 control character in 256. */
+enum { PROSE = 16 * UNIT, PIECE = 3 * UNIT };
+
+/* Words in lines, which are prose. */
+static void fill_with_prose(uint8_t *text, size_t size)
+{
+	fill_with_words(text, size);
+	divide_into_lines(text, size);
+}
+
+/* Replace words of a piece by a byte, one in so many bytes, and say whether all is prose still. */
+static bool is_prose_with(uint8_t byte, size_t one_in)
+{
+	fill_with_prose(data, PROSE);
+	for (size_t at = 0; at < UNIT; at += one_in)
+		data[PIECE + at] = byte;
+	return is_prose(PROSE);
+}
+
+/* In each piece of the sample: with line feeds, blanks, few control characters and few digits. */
 static void prose_is_recognized(void **state)
 {
-	enum { SIZE = 16 * UNIT, PIECE = 3 * UNIT, RATIO = 256 };
+	fill_with_words(data, PROSE);
+	assert_false(is_prose(PROSE));
+	fill_with_prose(data, PROSE);
+	assert_true(is_prose(PROSE));
+	assert_true(is_prose(PROSE - 1234));
+	for (size_t i = 0; i < 6; i++)
+		assert_true(is_prose_with((uint8_t) "\t\v\f\r\033a"[i], 128));
+	assert_true(is_prose_with(1, 256));
+	assert_false(is_prose_with(1, 255));
+	assert_false(is_prose_with(0x7f, 128));
+	assert_false(is_prose_with(0x1f, 128));
+	assert_true(is_prose_with('7', 4));
+	assert_false(is_prose_with('7', 3));
+	for (size_t at = PIECE; at < PIECE + UNIT; at++)
+		if (data[at] == ' ')
+			data[at] = '_';
+	assert_false(is_prose(PROSE));
+}
 
-	fill_with_words(data, SIZE);
-	assert_false(is_prose(SIZE)); /* without line feeds */
-	divide_into_lines(data, SIZE);
-	assert_true(is_prose(SIZE));
-	assert_true(is_prose(SIZE - 1234));
-	memcpy(data + PIECE, "\t\v\f\r\033", 5);
-	memset(data + PIECE + 5, 1, UNIT / RATIO - 1);
-	data[PIECE + 1000] = 0x7f;
-	assert_true(is_prose(SIZE));
-	data[PIECE + 1001] = 0x1f;
-	assert_false(is_prose(SIZE));
-	/* More than half of a piece in lines as long as the one before. */
-	fill_with_words(data + PIECE, UNIT);
-	for (size_t at = PIECE; at < PIECE + UNIT / 2; at += 64)
-		data[at] = '\n';
-	divide_into_lines(data + PIECE + UNIT / 2 + 64, UNIT / 2 - 64);
-	assert_true(is_prose(SIZE));
-	for (size_t at = PIECE; at < PIECE + UNIT * 5 / 8; at += 64) {
-		memset(data + at, 'a', 64);
-		data[at] = '\n';
-	}
-	assert_false(is_prose(SIZE));
-	fill_with_numbers(data, SIZE);
-	assert_false(is_prose(SIZE));
-	fill_with_borders(data, SIZE);
-	assert_false(is_prose(SIZE));
-	assert_true(is_prose(0));
+/* More than half of a piece in lines as long as the one before; a few are so in prose. */
+static void tables_are_no_prose(void **state)
+{
+	const size_t half = UNIT / 2;
+
+	fill_with_prose(data, PROSE);
+	for (size_t at = PIECE; at < PIECE + half - half / 8; at++)
+		data[at] = at % 64 ? 'a' : '\n';
+	assert_true(is_prose(PROSE));
+	for (size_t at = PIECE; at < PIECE + half + half / 4; at++)
+		data[at] = at % 64 ? 'a' : '\n';
+	assert_false(is_prose(PROSE));
+	fill_with_numbers(data, PROSE);
+	assert_false(is_prose(PROSE));
+	fill_with_borders(data, PROSE);
+	assert_false(is_prose(PROSE));
 }
 
 /* Samples of 16 bits. */
@@ -477,6 +501,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_found),
 		cmocka_unit_test(tables_are_found),
 		cmocka_unit_test(prose_is_recognized),
+		cmocka_unit_test(tables_are_no_prose),
 		cmocka_unit_test(sound_beside_noise_is_tried),
 		cmocka_unit_test(other_data_are_no_numbers),
 		cmocka_unit_test(the_whole_block_confirms_it),
