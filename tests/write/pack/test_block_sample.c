@@ -280,7 +280,7 @@ static void fill_with_prose(uint8_t *text, size_t size)
 	divide_into_lines(text, size);
 }
 
-/* Replace words of a piece by a byte, one in so many bytes, and say whether all is prose still. */
+/* Whether prose is still prose if one byte in so many of a piece is replaced by this one. */
 static bool is_prose_with(uint8_t byte, size_t one_in)
 {
 	fill_with_prose(data, PROSE);
@@ -305,6 +305,7 @@ static void prose_is_recognized(void **state)
 	assert_false(is_prose_with(0x1f, 128));
 	assert_true(is_prose_with('7', 4));
 	assert_false(is_prose_with('7', 3));
+	fill_with_prose(data, PROSE); /* without blanks in a piece */
 	for (size_t at = PIECE; at < PIECE + UNIT; at++)
 		if (data[at] == ' ')
 			data[at] = '_';
