@@ -26,12 +26,11 @@ struct decode_job;
 /* Cache state of a block, or of a part of one. Exists as long as the image; initially
  * zero. */
 struct slot {
-	atomic_uint state;	    /* IS_RESIDENT and the pins */
-	struct resident *resident;  /* valid while IS_RESIDENT is set */
-	struct decode_job *job;	    /* decodes it now; under the lock */
-	struct extent *extents;	    /* a tree of copies of ranges; under the lock */
-	struct extent *nearly_read; /* extents of which most was read; under the lock */
-	uint64_t evicted_at;	    /* decode_clock of the last eviction; 0: never */
+	atomic_uint state;	   /* IS_RESIDENT and the pins */
+	struct resident *resident; /* valid while IS_RESIDENT is set */
+	struct decode_job *job;	   /* decodes it now; under the lock */
+	struct extent *extents;	   /* a tree of copies of ranges; under the lock */
+	uint64_t evicted_at;	   /* decode_clock of the last eviction; 0: never */
 	uint64_t once_ready; /* most bytes of it that were decoded; under the lock */
 	struct parts
 		*_Atomic parts; /* of a block with parts, which have slots of their own */

@@ -12,7 +12,6 @@
  */
 #include "read/cache/internal.h"
 
-#define MAX_OTHERS   16
 #define WINDOW_SHARE 4	/* a window kept after a read: 1/4 of the budget */
 #define RECENT_UNITS 16 /* jobs after which a large unit counts little */
 
@@ -68,23 +67,6 @@ static int add_reader(const struct cache *cache, struct decode_job *job,
 	if (window > range.size)
 		range.size = window;
 	return add_request(job, range, false, err);
-}
-
-/* When a unit is decoded again, other sequential readers will soon need it, too:
- * decode for all of them at once. */
-static int add_other_readers(struct decode_job *job, const struct slot *slot,
-			     dwarfs_error **err)
-{
-	uint64_t places[MAX_OTHERS], from = job->requests[0].range.from;
-	uint64_t window = job->requests[0].range.size;
-	size_t count = dw_cache_next_offsets(slot, places, MAX_OTHERS);
-	int ret = 0;
-
-	for (size_t i = 0; i < count && ret == 0; i++)
-		if (places[i] < from || places[i] - from >= window)
-			ret = add_request(job, (struct range){ places[i], window }, false,
-					  err);
-	return ret;
 }
 
 static int add_required(struct decode_job *job, const struct range_list *ranges,
@@ -344,9 +326,9 @@ static void end_job(struct cache *cache, struct slot *slot, struct decode_job *j
 }
 
 /* The requests at the start of a job, when nothing is decoded yet. */
-static int set_first_requests(const struct cache *cache, const struct unit *unit,
-			      struct decode_job *job, struct range range,
-			      const struct range_list *ranges, dwarfs_error **err)
+static int set_first_requests(const struct cache *cache, struct decode_job *job,
+			      struct range range, const struct range_list *ranges,
+			      dwarfs_error **err)
 {
 	uint64_t end = UINT64_MAX;
 	int ret;
@@ -362,10 +344,7 @@ static int set_first_requests(const struct cache *cache, const struct unit *unit
 		if (end < range.from + range.size)
 			end = range.from + range.size;
 	}
-	ret = add_reader(cache, job, range, end, err);
-	if (ret == 0 && job->is_redecode)
-		ret = add_other_readers(job, unit->slot, err);
-	return ret;
+	return add_reader(cache, job, range, end, err);
 }
 
 static int decode_unit(struct cache *cache, const struct unit *unit, struct range range,
@@ -388,7 +367,7 @@ static int decode_unit(struct cache *cache, const struct unit *unit, struct rang
 		dw_cache_unpin(unit->slot);
 	}
 	unit->slot->job = job;
-	job->code = set_first_requests(cache, unit, job, range, ranges, &job->problem);
+	job->code = set_first_requests(cache, job, range, ranges, &job->problem);
 	resident = NULL;
 	dw_cache_wake_served(cache);
 	if (job->code == 0)

@@ -70,33 +70,6 @@ static void link_before(struct cache *cache, struct extent *extent, struct exten
 		cache->last_extent = extent;
 }
 
-/* -- extents that are nearly read ---------------------------------------------------- */
-
-static bool is_nearly_read(const struct extent *extent)
-{
-	return extent->read_bytes >= extent->range.size - extent->range.size / 4;
-}
-
-static void note_nearly_read(struct extent *extent)
-{
-	struct extent **first = &extent->slot->nearly_read;
-
-	extent->next_nearly_read = *first;
-	extent->nearly_read_at = first;
-	if (*first)
-		(*first)->nearly_read_at = &extent->next_nearly_read;
-	*first = extent;
-}
-
-static void forget_nearly_read(struct extent *extent)
-{
-	if (!extent->nearly_read_at)
-		return;
-	*extent->nearly_read_at = extent->next_nearly_read;
-	if (extent->next_nearly_read)
-		extent->next_nearly_read->nearly_read_at = extent->nearly_read_at;
-}
-
 /* -- creating and dropping ----------------------------------------------------------- */
 
 /* Memory of an extent, with the allocator's overhead. */
@@ -141,7 +114,6 @@ void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 {
 	dw_extent_tree_remove(&extent->slot->extents, extent);
 	unlink_extent(cache, extent);
-	forget_nearly_read(extent);
 	extent->slot = NULL;
 	cache->extent_bytes -= bytes_of_extent(extent->range.size);
 	if (is_unread(extent)) {
@@ -161,21 +133,6 @@ struct extent *dw_cache_find_extent(const struct slot *slot, struct range range)
 
 	return extent && range.from - extent->range.from < extent->range.size ? extent
 									      : NULL;
-}
-
-size_t dw_cache_next_offsets(const struct slot *slot, uint64_t *places, size_t most)
-{
-	size_t count = 0, tries = 2 * most;
-
-	for (const struct extent *extent = slot->nearly_read;
-	     extent && count < most && tries > 0;
-	     extent = extent->next_nearly_read, tries--) {
-		uint64_t end = extent->range.from + extent->range.size;
-
-		if (!dw_cache_find_extent(slot, (struct range){ end, 1 }))
-			places[count++] = end;
-	}
-	return count;
 }
 
 /* How many bytes of a range are in the extent that contains its beginning. */
@@ -205,11 +162,9 @@ bool dw_cache_has_extents(const struct slot *slot, struct range range)
  * unless it is read again. */
 static void note_given(struct cache *cache, struct extent *extent, uint64_t bytes)
 {
-	bool was_unread = is_unread(extent), was_nearly_read = is_nearly_read(extent);
+	bool was_unread = is_unread(extent);
 
 	extent->read_bytes += bytes;
-	if (!was_nearly_read && is_nearly_read(extent))
-		note_nearly_read(extent);
 	if (is_unread(extent))
 		return;
 	unlink_extent(cache, extent);

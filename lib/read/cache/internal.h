@@ -160,7 +160,6 @@ struct extent {
 	struct slot *slot;		/* NULL: dropped, freed with its last pin */
 	struct extent *left, *right;	/* in the tree of the slot, by offset */
 	struct extent *previous, *next; /* in order of eviction */
-	struct extent *next_nearly_read, **nearly_read_at;
 	uint64_t last_ms;
 	uint8_t *bytes; /* in pages, or after this struct */
 };
@@ -501,9 +500,6 @@ void dw_cache_convert_to_extents(struct cache *cache, struct resident *resident,
 struct extent *dw_cache_find_extent(const struct slot *slot, struct range range);
 void dw_cache_read_extent(struct cache *cache, struct extent *extent, struct range range,
 			  struct cached *cached_out);
-/* Offsets at which readers of nearly read extents will continue; at most `most`. Gives
- * their number. */
-size_t dw_cache_next_offsets(const struct slot *slot, uint64_t *places, size_t most);
 /* Count bytes that were read from the resident as read in the extents that have them,
  * too. */
 void dw_cache_count_extent_read(struct cache *cache, const struct slot *slot,
