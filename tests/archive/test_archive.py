@@ -640,7 +640,7 @@ with suite.case("an archive is synced to disk before it is renamed, unless --no-
             if old:
                 write(output, b"old")
             must_work(export("-i", simple_image(), "-f", form, "-o", output, *words,
-                             env=faults.environment(scratch, "O_TMPFILE", log)))
+                             env=faults.environment("O_TMPFILE", log)))
             with open(log, encoding="ascii") as lines:
                 calls = lines.read().split("\n")
             assert os.path.getsize(output) > 3

@@ -73,7 +73,7 @@ with suite.case("no temporary file remains when no directory can be opened"):
     for number in [*range(1, 40), 1000000]:
         target = place(f"out {number}")
         done = extract("-i", image, "-o", target, "-n2", "--continue-on-error",
-                       env=faults.environment(place(""), f"openat:{number}"))
+                       env=faults.environment(f"openat:{number}"))
         assert done.returncode in (0, 1), done
         lost += done.returncode == 1
         for path in files_below(target):
@@ -160,7 +160,7 @@ with suite.case("killed at each write: no file has its name before it is complet
         number += 1
         target = place(f"step {number}")
         done = extract("-i", image, "-o", target, "-n1",
-                       env=faults.environment(scratch, f"kill:{number}"))
+                       env=faults.environment(f"kill:{number}"))
         ended = done.returncode == 0
         assert ended or done.returncode == -9, done
         for path in files_below(target):

@@ -19,7 +19,7 @@ class Faults(rewritten.Case):
 
     def setUp(self):
         super().setUp()
-        faults_of.environment(self.dir)
+        faults_of.environment()
         rng = random.Random(3)
         for number in range(4):
             self.write(f"tree/{number}", rng.randbytes(3000 + number))
@@ -27,6 +27,7 @@ class Faults(rewritten.Case):
             self.write(f"more/{number} more", rng.randbytes(3000 + number))
         self.old = read(self.make("old", [self.path("tree")], "-S12"))
         self.intact(self.path("old"))
+        self.has_old = False  # out/x was read, and is the old image
 
     def commands(self):
         """Inputs, options, and what they make of the image."""
@@ -45,21 +46,27 @@ class Faults(rewritten.Case):
             yield name, inputs, words, read(self.path("out", "x"))
 
     def fresh(self):
-        shutil.rmtree(self.path("out"), ignore_errors=True)
-        self.write("out/x", self.old)
+        """The folder has the old image, and nothing else."""
+        if not self.has_old:
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            self.write("out/x", self.old)
+        for name in set(os.listdir(self.path("out"))) - {"x"}:
+            os.unlink(self.path("out", name))
+        self.has_old = False
 
     def attempt(self, inputs, words, fault):
         """Run it with a fault; returns the result."""
         self.fresh()
         return run("MKDWARFS", *(word for path in inputs for word in ("-i", path)), "-o",
                    self.path("out", "x"), "-f", "-l1", "-N1", *rewritten.QUIET, *words,
-                   env=faults_of.environment(self.dir, fault))
+                   env=faults_of.environment(fault))
 
     def check(self, new, fault, others):
         """One of the two images is there, byte for byte, and at most as many other files. Both
         are intact."""
         found = read(self.path("out", "x"))
         self.assertIn(found, (self.old, new), fault)
+        self.has_old = found == self.old
         names = set(os.listdir(self.path("out"))) - {"x"}
         self.assertLessEqual(len(names), others, fault)
         return found == new, names

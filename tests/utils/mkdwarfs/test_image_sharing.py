@@ -24,7 +24,7 @@ ROOM = 320 * MIB  # the least that mkfs.xfs takes
 class Sharing(rewritten.Case):
     def setUp(self):
         super().setUp()
-        faults.environment(self.dir)
+        faults.environment()
         rng = random.Random(5)
         for number in range(7):
             self.write(f"tree/{number}", rng.randbytes(30011 + number))
@@ -38,7 +38,7 @@ class Sharing(rewritten.Case):
             os.unlink(log)
         result = run("MKDWARFS", *(word for path in inputs for word in ("-i", path)), "-o",
                      self.path(name), "-f", "-l1", *rewritten.QUIET, *words,
-                     env=faults.environment(self.dir, fault, log))
+                     env=faults.environment(fault, log))
         return result, read(log).decode().splitlines() if os.path.exists(log) else []
 
     def compare(self, inputs, *words, shares=True):

@@ -34,7 +34,7 @@ def archive():
 class Writers(rewritten.Case):
     def setUp(self):
         super().setUp()
-        self.named = faults_of.environment(self.dir, "O_TMPFILE")
+        self.named = faults_of.environment("O_TMPFILE")
         self.write("tree/file", NOISE[:5000])
         self.write("more/new", NOISE[5000:9000])
         os.mkdir(self.path("out"))
@@ -122,8 +122,7 @@ class Writers(rewritten.Case):
     def killed(self):
         """A run that is killed leaves a file."""
         result = run("MKDWARFS", "-i", self.image, "-i", self.path("more"), "-o", self.image, "-f",
-                     "-l1", *rewritten.QUIET, env=faults_of.environment(self.dir,
-                                                                        "end:3 O_TMPFILE"))
+                     "-l1", *rewritten.QUIET, env=faults_of.environment("end:3 O_TMPFILE"))
         self.assertEqual(result.code, KILLED)
         self.assertEqual(read(self.image), self.old)
         left = [name for name in self.files() if name != "image"]

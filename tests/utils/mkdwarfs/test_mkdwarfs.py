@@ -360,7 +360,7 @@ class Files(cli.Case):
             self.write("out/x", old)
         log = self.write("calls")
         result = run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("out", "x"), "-l0",
-                     *words, env=faults_of.environment(self.dir, faults, log))
+                     *words, env=faults_of.environment(faults, log))
         with open(log, encoding="ascii") as lines:
             return result, lines.read().split("\n")[:-1], os.listdir(out)
 
@@ -411,7 +411,7 @@ class Files(cli.Case):
     def test_output_to_a_descriptor_is_synchronized(self):
         tree, log = self.tree(), self.write("calls")
         words = ["-i", tree, "-o", "-", "-l0"]
-        environment = faults_of.environment(self.dir, "", log)
+        environment = faults_of.environment("", log)
         for more, times in ([], 1), (["--no-sync"], 1):
             with open(self.path("y"), "wb") as out:
                 self.expect(run("MKDWARFS", *words, *more, stdout=out, env=environment), 0)

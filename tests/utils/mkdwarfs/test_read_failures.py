@@ -27,12 +27,12 @@ def similar(seed):
 class ReadFailures(rewritten.Case):
     def setUp(self):
         super().setUp()
-        faults_of.environment(self.dir)
+        faults_of.environment()
 
     def pack(self, fault, *words):
         return run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("x"), "-f", *words,
                    "-N1", "--no-progress", "--log-level=verbose", "--digests=always",
-                   env=faults_of.environment(self.dir, fault, log=self.path("log")))
+                   env=faults_of.environment(fault, log=self.path("log")))
 
     def contents(self, name, image="x"):
         result = run("DWARFSCK", f"--cat=/{name}", self.path(image))
