@@ -162,10 +162,11 @@ class Options(Codecs):
         absent.need("lzma")
         absent.need("zstd")
         lines = b"".join(b"%010d  GET /a/page/of/some/length/%d HTTP/1.1  200  %d bytes\n"
-                         % (i, i % 7, i % 3) * 20 for i in range(4500))
+                         % (i, i % 7, i % 3) * 100 for i in range(900))
         for level, part in (("6", 2 << 20), ("7", 2 << 20), ("9", 8 << 20)):
             if level == "9":
                 lines = (lines * (part // len(lines) + 2))[:part + 100000]
+            self.assertGreater(len(lines), part)
             self.write("logs/log", lines)
             [(name, payload)] = self.payloads(self.pack("-l", level, "-W0",
                                                         tree=self.path("logs")))
