@@ -291,10 +291,10 @@ class Contents(Inputs):
             for number in range(1000):
                 out.seek(number * 65536 + number * 17 % 61000)
                 out.write(b"%d" % number)
+        with open(self.path("tree", "holes"), "rb") as file:
+            wanted = hashlib.sha256(file.read()).hexdigest()
         for bits in ("10", "16", "25"):
             image = self.pack("-S", bits, tree=self.path("tree"))
-            with open(self.path("tree", "holes"), "rb") as file:
-                wanted = hashlib.sha256(file.read()).hexdigest()
             self.assertEqual(run("DWARFSCK", "--checksum=sha256", image).out, f"{wanted}  holes\n")
             self.assertLess(os.path.getsize(image), 2 << 20)
 
