@@ -216,6 +216,7 @@ static void every_machine_has_a_filter(void **state)
 
 	fill(data, LARGE, KIND_ZEROS); /* fast, but code enough for the sample */
 	fill_with_code(data, LARGE / 4);
+	make_sparse(data, LARGE / 4);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(text, sizeof(text), "lzma:0:binary=%s", names[i]);
 		pack(text, (struct span){ data, SMALL }, &out);
@@ -376,6 +377,7 @@ static void options_adapt_to_records(void **state)
 
 		assert_non_null(data);
 		fill_with_records(data, sizes[i]);
+		make_sparse(data, sizes[i]);
 		assert_true(pack("lzma:level=6:mf=hc4:adapt", in, &adapted) <
 			    pack("lzma:level=6:mf=hc4", in, &usual) * 95 / 100);
 		dw_buffer_free(&usual);
@@ -394,6 +396,7 @@ static void matches_adapt_to_lines(void **state)
 		const struct span in = { data, sizes[i] };
 
 		fill_with_lines(data, sizes[i]);
+		make_sparse(data, sizes[i]);
 		assert_true(pack("lzma:level=6:nice=273:depth=8:adapt", in, &adapted) <
 			    pack("lzma:level=6:nice=273:depth=8", in, &usual) * 9 / 10);
 		dw_buffer_free(&usual);
@@ -619,6 +622,9 @@ static void each_block_is_adapted_to(void **state)
 	fill_with_records(records, ADAPTED);
 	fill_with_lines(lines, ADAPTED);
 	fill_with_pixels(pixels, ADAPTED);
+	make_sparse(records, ADAPTED);
+	make_sparse(lines, ADAPTED);
+	make_sparse(pixels, ADAPTED);
 	assert_int_equal(dw_codec_parse("lzma:level=6:nice=273:adapt", &spec, NULL), 0);
 	assert_int_equal(dw_codec_new(&spec, ADAPTED, &codec, NULL), 0);
 	assert_int_equal(dw_codec_pack(codec, (struct span){ records, ADAPTED }, &first,
