@@ -24,7 +24,7 @@ static const char *const specs[] = {
 	"zstd:11:long",
 	"zstd:22:adapt",
 	"zstd:-7",
-	"zstd:level=19:wlog=24:clog=17:hlog=16",
+	"zstd:level=19:wlog=24:clog=17:hlog=16:slog=2",
 	"zstd:level=22:tlen=256:slog=5:mml=4:strat=8",
 	"zstd:3:long:lhlog=12:lmml=32:lblog=4:lhrlog=3:wlog=16",
 	"zstd:19",
