@@ -81,19 +81,24 @@ struct item {
 static struct item items[FILES];
 static char directory[TEMPORARY_BYTES];
 
-/* The contents of the file at an offset: words that repeat, and noise. */
+/* The contents of the file at an offset: words of 8 bytes that repeat, and noise. */
 static void fill(const struct item *item, size_t from, size_t bytes, uint8_t *out)
 {
-	for (size_t i = 0; i < bytes; i++) {
-		size_t at = from + i;
+	const size_t end = from + bytes;
+
+	for (size_t at = from; at < end;) {
+		const size_t next_word = at / 8 * 8 + 8;
+		const size_t stop = next_word < end ? next_word : end;
 		uint64_t word = mix(item->seed + at / 8);
 
 		if (word % 8)
 			word = mix(word % 37);
-		out[i] = at >= item->hole_from && at < item->hole_end
-				 ? 0
-				 : (uint8_t)(word >> at % 8 * 8);
+		for (; at < stop; at++)
+			out[at - from] = (uint8_t)(word >> at % 8 * 8);
 	}
+	for (size_t at = from > item->hole_from ? from : item->hole_from;
+	     at < end && at < item->hole_end; at++)
+		out[at - from] = 0;
 }
 
 static void describe(int number)
