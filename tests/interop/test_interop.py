@@ -10,6 +10,7 @@ images here avoid these.
 """
 import array
 import contextlib
+import functools
 import hashlib
 import io
 import itertools
@@ -197,11 +198,10 @@ def describe_image(path):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def check_given(mkdwarfs, reader, image, options):
-    """Images by other writers without holes, written anew, against their manifests; how many there
-    were. Hard links before format 2.3 are not those of the manifest: equal files share an inode
-    there."""
-    checked = 0
+@functools.cache
+def given_images():
+    """Images by other writers without holes, each with its manifest and options for its times."""
+    found = []
     for given in images.load():
         info = None if given.refused else describe_image(given.path)
         if not info or "sparsefiles" in info["features"] or not absent.can_read(given.path):
@@ -210,13 +210,20 @@ def check_given(mkdwarfs, reader, image, options):
         for row in rows.values():
             row["sha256"] = None if row["sha256"] == "-" else row["sha256"]
         times = ["--time-resolution=1s"] if info["time_resolution_ns"] < NANO else []
+        found.append((given, rows, times))
+    return found
+
+
+def check_given(mkdwarfs, reader, image, options):
+    """Each of these images, written anew, against its manifest; how many there are. Hard links before
+    format 2.3 are not those of the manifest: equal files share an inode there."""
+    for given, rows, times in given_images():
         try:
             check(mkdwarfs, reader, given.path, rows, image, [*options, *times],
                   links=given.minor >= 3)
         except AssertionError as error:
             raise AssertionError(f"{given}: {error}") from None
-        checked += 1
-    return checked
+    return len(given_images())
 
 
 def main():
