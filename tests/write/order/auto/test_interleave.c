@@ -156,6 +156,9 @@ static void variants_are_interleaved(void **state)
 
 /* -- images ------------------------------------------------------------------------------ */
 
+/* The fastest that is slow, so that orders are tried. */
+#define SLOW_CODEC "zstd:level=13"
+
 /* The size of the image, which replaces an earlier one. Frees the builder. */
 static uint64_t build_anew(dwarfs_builder *builder, const struct place *place)
 {
@@ -168,16 +171,27 @@ static uint64_t build_anew(dwarfs_builder *builder, const struct place *place)
 	return (uint64_t)st.st_size;
 }
 
-static uint64_t pack(const struct place *place, const char *order, unsigned workers)
+/* With the codecs of level 7, or another one instead. */
+static uint64_t pack_with(const struct place *place, const char *codec, const char *order,
+			  unsigned workers)
 {
 	dwarfs_builder *builder = new_builder(place, workers);
 
 	dwarfs_builder_set_history(builder, false);
 	dwarfs_builder_set_create_timestamp(builder, false);
 	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	if (codec)
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  codec, NULL),
+				 0);
 	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
 	assert_int_equal(dwarfs_builder_set_block_bits(builder, 17, NULL), 0);
 	return build_anew(builder, place);
+}
+
+static uint64_t pack(const struct place *place, const char *order, unsigned workers)
+{
+	return pack_with(place, SLOW_CODEC, order, workers);
 }
 
 static void put_files(const struct place *place, const uint8_t *data)
@@ -210,15 +224,15 @@ static uint8_t *new_variants(void)
 
 /* Interleaved, the files take less than in turn, by at least one part of so many. Returns the
  * size. */
-static uint64_t expect_smaller(const struct place *place, const uint8_t *data,
-			       uint64_t parts)
+static uint64_t expect_smaller(const struct place *place, const char *codec,
+			       const uint8_t *data, uint64_t parts)
 {
 	uint64_t in_turn, interleaved;
 
 	put_files(place, data);
-	in_turn = pack(place, "path", 0);
+	in_turn = pack_with(place, codec, "path", 0);
 	assert_null(strstr(all_messages(), "pieces of large files"));
-	interleaved = pack(place, "auto", 0);
+	interleaved = pack_with(place, codec, "auto", 0);
 	assert_non_null(strstr(all_messages(), "pieces of large files: interleaved"));
 	assert_non_null(strstr(all_messages(), "large files in turn: "));
 	assert_true(interleaved < in_turn - in_turn / parts);
@@ -235,8 +249,8 @@ static void interleaved_files_are_smaller(void **state)
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
 	data = new_variants();
-	size = expect_smaller(place, data, 10);
-	assert_int_equal(pack(place, "auto", 3), size);
+	size = expect_smaller(place, NULL, data, 10);
+	assert_int_equal(pack_with(place, NULL, "auto", 3), size);
 	expect_files(place, data);
 	dw_free(data);
 }
@@ -262,7 +276,7 @@ static void files_that_stay_whole_are_tried_with_the_others(void **state)
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
 	data = new_variants();
-	expect_smaller(place, data, 10);
+	expect_smaller(place, SLOW_CODEC, data, 10);
 	assert_in_range(tried_in_turn(), FILES * file_bytes,
 			FILES * file_bytes + file_bytes / 2);
 	dw_free(data);
@@ -355,7 +369,7 @@ static void near_equal_files_are_tried(void **state)
 		skip();
 	data = new_data();
 	put_releases(data, FILE_BYTES, 5);
-	expect_smaller(place, data, 20);
+	expect_smaller(place, NULL, data, 20);
 	dw_free(data);
 }
 
@@ -574,6 +588,9 @@ static void pack_with_digests(const struct place *place, struct shortening *shor
 
 	shortening->blocks = 0;
 	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, SLOW_CODEC, NULL),
+		0);
 	assert_int_equal(dwarfs_builder_set_block_bits(builder, 17, NULL), 0);
 	assert_int_equal(dwarfs_builder_set_digests(builder, DWARFS_DIGESTS_ALWAYS, NULL),
 			 0);
