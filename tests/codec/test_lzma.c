@@ -365,6 +365,7 @@ static void fill_with_lines(uint8_t *data, size_t size)
 	}
 }
 
+/* With zeros, the data become so small that options are compared on the whole block, too. */
 static void options_adapt_to_records(void **state)
 {
 	static const size_t sizes[] = { ADAPTED, ADAPTED_LARGE };
@@ -377,7 +378,8 @@ static void options_adapt_to_records(void **state)
 
 		assert_non_null(data);
 		fill_with_records(data, sizes[i]);
-		make_sparse(data, sizes[i]);
+		if (i > 0)
+			make_sparse(data, sizes[i]);
 		assert_true(pack("lzma:level=6:mf=hc4:adapt", in, &adapted) <
 			    pack("lzma:level=6:mf=hc4", in, &usual) * 95 / 100);
 		dw_buffer_free(&usual);
