@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A memory limit holds: for any input, level and number of workers, for the whole process.
 
-At level 7, limits are below what is used without one. If a limit is too low, the amount named in
-the message suffices.
+With the codecs of level 7, limits are below what four workers use without one. If a limit is too
+low, the amount named in the message suffices.
 """
 import functools
 import hashlib
