@@ -37,11 +37,29 @@ static void fit_metadata_codec(const struct build *build, uint64_t bytes,
 	       build->run.options->memory_limit >> 20, what);
 }
 
+/* A denser codec that is worth trying, and needs no more memory than is left. */
+static bool find_denser(const struct build *build, const struct codec_spec *codec,
+			uint64_t bytes, struct denser_codec *denser_out)
+{
+	struct codec_spec smaller;
+
+	if (!dw_denser_metadata_codec(&build->run, codec, bytes, build->sections.bytes,
+				      denser_out))
+		return false;
+	smaller = denser_out->codec;
+	return dw_budget_metadata_codec(&build->budget, build->chunks.count, bytes,
+					&smaller) &&
+	       dw_codec_memory(&smaller, (size_t)bytes) ==
+		       dw_codec_memory(&denser_out->codec, (size_t)bytes);
+}
+
 static int pack_metadata(struct build *build, const struct codec_spec *codec,
 			 const struct buffer *schema, struct buffer *data,
 			 dwarfs_error **err)
 {
 	struct record_ranges records;
+	struct denser_codec denser;
+	bool has_denser = find_denser(build, codec, data->size, &denser);
 	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
 					 &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
 					 dw_buffer_span(schema), NULL, NULL, err);
@@ -49,9 +67,10 @@ static int pack_metadata(struct build *build, const struct codec_spec *codec,
 	if (ret < 0 || (ret = dw_record_ranges_find(dw_buffer_span(schema), data,
 						    &records, err)) < 0)
 		return ret;
-	return dw_section_writer_pack(
-		&build->sections, DWARFS_SECTION_METADATA, codec, dw_buffer_span(data),
-		&records, &build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+	return dw_section_writer_pack_smaller(
+		&build->sections, DWARFS_SECTION_METADATA, codec,
+		has_denser ? &denser : NULL, dw_buffer_span(data), &records,
+		&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
 }
 
 /* When the image was made: the oldest time of the images that entries come from, so that data

@@ -2,6 +2,7 @@
 /*
  * write/metadata/metadata_codec: whether the tables of the metadata are compressed.
  */
+#include "codec/encode/encode.h"
 #include "write/items/assembly.h"
 #include "write/metadata/metadata_codec.h"
 
@@ -17,6 +18,19 @@
 #define LARGE_METADATA_SHARE 20 /* above LARGE_METADATA_BYTES */
 #define QUICK_METADATA_BYTES ((uint64_t)1 << 20)
 #define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
+
+/*
+ * The entries of a directory have numbers that grow, of which only the differences repeat: lzma
+ * packs these, and zstd cannot, but lzma takes longer to decompress. Five releases of icons, 52,592
+ * files, are 1,200,613 bytes at level 7 with metadata by zstd, and 968,392 by lzma, and open in 0.7
+ * and 5.4 ms. 24 releases of a framework, with 1.6 MB of tables, would be 3.7 % smaller, and open
+ * in 29 instead of 2 ms. So a hundredth of the image must be saved, a twenty-fifth for each MiB of
+ * tables, and a page of memory.
+ */
+#define DENSER_CODEC	     "lzma:level=9:adapt"
+#define LEAST_DENSER_SHARE   100
+#define DENSER_SHARE_PER_MIB 25
+#define LEAST_DENSER_BYTES   4096
 
 /* Metadata that was stored compressed stays compressed: an append, and most merges, are not
  * larger for the metadata than their inputs. */
@@ -49,4 +63,21 @@ struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
 	    bytes * least_share(bytes) < section_bytes + bytes)
 		codec = (struct codec_spec){ .id = CODEC_NONE };
 	return codec;
+}
+
+bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_spec *codec,
+			      uint64_t bytes, uint64_t section_bytes,
+			      struct denser_codec *denser_out)
+{
+	uint64_t total = section_bytes + bytes;
+	uint64_t by_share = total / LEAST_DENSER_SHARE;
+	uint64_t by_size = (total >> 10) * (bytes >> 10) / DENSER_SHARE_PER_MIB;
+	uint64_t least = by_share > by_size ? by_share : by_size;
+
+	if (run->options->codec_was_set[DWARFS_CODEC_METADATA] ||
+	    codec->id != CODEC_ZSTD || bytes > LARGE_METADATA_BYTES ||
+	    dw_codec_parse(DENSER_CODEC, &denser_out->codec, NULL) < 0)
+		return false;
+	denser_out->least_saved = least > LEAST_DENSER_BYTES ? least : LEAST_DENSER_BYTES;
+	return true;
 }

@@ -6,6 +6,7 @@
 #define DW_WRITE_METADATA_METADATA_CODEC_H
 
 #include "write/build_run.h"
+#include "write/pack/section_writer.h"
 
 /*
  * The codec for metadata of this size, beside other sections of this size: that of the
@@ -13,5 +14,10 @@
  */
 struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
 				    uint64_t section_bytes);
+
+/* A denser codec to try besides this one, for the same metadata. False: there is none. */
+bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_spec *codec,
+			      uint64_t bytes, uint64_t section_bytes,
+			      struct denser_codec *denser_out);
 
 #endif

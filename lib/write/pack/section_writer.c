@@ -145,28 +145,83 @@ static bool is_readable(uint32_t type, uint64_t bytes, uint64_t stored)
 	       bytes <= DW_METADATA_LIMIT || bytes / DW_METADATA_RATIO < stored;
 }
 
-int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
-			   const struct codec_spec *spec, struct span data,
-			   const struct record_ranges *records, uint64_t *stored_out,
-			   dwarfs_error **err)
+/* A payload as packed, and by what: CODEC_NONE where it is to be stored as it is. */
+struct packed_payload {
+	struct buffer bytes;
+	uint32_t compression;
+};
+
+static void free_payload(struct packed_payload *payload)
+{
+	dw_buffer_free(&payload->bytes);
+}
+
+static int pack_payload(uint32_t type, const struct codec_spec *spec, struct span data,
+			const struct record_ranges *records,
+			struct packed_payload *payload, dwarfs_error **err)
 {
 	auto_codec struct codec *codec = NULL;
-	auto_buffer struct buffer packed = { 0 };
-	uint32_t compression;
 	int ret;
 
 	if ((ret = dw_codec_new(spec, data.size, &codec, err)) < 0)
 		return ret;
 	dw_codec_set_records(codec, records);
-	if ((ret = dw_codec_pack(codec, data, &packed, &compression, err)) < 0)
+	if ((ret = dw_codec_pack(codec, data, &payload->bytes, &payload->compression,
+				 err)) < 0)
 		return ret;
-	if (!is_readable(type, data.size, packed.size))
-		compression = CODEC_NONE;
-	if (compression != CODEC_NONE)
-		data = dw_buffer_span(&packed);
+	if (!is_readable(type, data.size, payload->bytes.size))
+		payload->compression = CODEC_NONE;
+	return 0;
+}
+
+static int pack_denser(uint32_t type, const struct denser_codec *denser, struct span data,
+		       const struct record_ranges *records,
+		       struct packed_payload *payload, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_payload))) struct packed_payload other = { 0 };
+	struct buffer replaced = payload->bytes;
+	int ret;
+
+	if (payload->compression == CODEC_NONE ||
+	    payload->bytes.size / 2 < denser->least_saved)
+		return 0;
+	if ((ret = pack_payload(type, &denser->codec, data, records, &other, err)) < 0)
+		return ret;
+	if (other.compression == CODEC_NONE ||
+	    other.bytes.size + denser->least_saved > payload->bytes.size)
+		return 0;
+	*payload = other;
+	other.bytes = replaced;
+	return 0;
+}
+
+int dw_section_writer_pack_smaller(struct section_writer *sections, uint32_t type,
+				   const struct codec_spec *codec,
+				   const struct denser_codec *denser, struct span data,
+				   const struct record_ranges *records,
+				   uint64_t *stored_out, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_payload))) struct packed_payload payload = { 0 };
+	int ret = pack_payload(type, codec, data, records, &payload, err);
+
+	if (ret == 0 && denser)
+		ret = pack_denser(type, denser, data, records, &payload, err);
+	if (ret < 0)
+		return ret;
+	if (payload.compression != CODEC_NONE)
+		data = dw_buffer_span(&payload.bytes);
 	if (stored_out)
 		*stored_out = data.size;
-	return seal_and_write(sections, type, compression, data, err);
+	return seal_and_write(sections, type, payload.compression, data, err);
+}
+
+int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
+			   const struct codec_spec *codec, struct span data,
+			   const struct record_ranges *records, uint64_t *stored_out,
+			   dwarfs_error **err)
+{
+	return dw_section_writer_pack_smaller(sections, type, codec, NULL, data, records,
+					      stored_out, err);
 }
 
 int dw_section_writer_copy(struct section_writer *sections,

@@ -44,6 +44,20 @@ int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct record_ranges *records, uint64_t *stored_out,
 			   dwarfs_error **err);
 
+/* A codec that takes longer, and how many bytes it must save to be used. */
+struct denser_codec {
+	struct codec_spec codec;
+	uint64_t least_saved;
+};
+
+/* The same, with the denser codec if that is clearly smaller. It is tried where half of what the
+ * first one leaves would be enough to save; NULL: never. */
+int dw_section_writer_pack_smaller(struct section_writer *sections, uint32_t type,
+				   const struct codec_spec *codec,
+				   const struct denser_codec *denser, struct span data,
+				   const struct record_ranges *records,
+				   uint64_t *stored_out, dwarfs_error **err);
+
 /* Write a section as it is stored in another image, with the next number. A damaged one
  * keeps its hashes, which stay wrong. */
 struct stored_section;

@@ -547,6 +547,29 @@ class Image(cli.Case):
         self.assertGreater(size, 8 << 20)
         self.assertEqual(codec, "NONE")
 
+    def test_metadata_of_many_small_files_is_packed_by_the_denser_codec(self):
+        absent.need("zstd", "lzma")
+
+        def sizes_of_metadata(*options):
+            image = self.path("x")
+            self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", image, "-f", "-l7",
+                            "--no-progress", "-C", "zstd:1", *options), 0)
+            self.expect(run("DWARFSCK", "-q", "--check-integrity", image), 0)
+            return next((section["compression"], os.path.getsize(image))
+                        for section in self.info(image)["sections"]
+                        if section["type"] == "METADATA_V2")
+
+        for release in range(6):
+            for number in range(300):
+                self.write(f"tree/{release}/icon-{number * number % 1009}",
+                           b"%d of release %d" % (number, number * release % 7))
+        codec, size = sizes_of_metadata()
+        by_zstd = sizes_of_metadata("--metadata-compression=zstd:level=22:adapt:hlog=24")
+        self.assertEqual((codec, by_zstd[0]), ("LZMA", "ZSTD"))
+        self.assertLess(size, by_zstd[1] * 0.99)
+        self.write("tree/noise", tap.random_bytes(2000000))  # it saves less than 1 % now
+        self.assertEqual(sizes_of_metadata()[0], "ZSTD")
+
     def test_option_beats_level_wherever_it_stands(self):
         tree = self.tree()
         for words in (["-S", "13", "-l", "3"], ["-l", "3", "-S", "13"]):

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "codec/encode/encode.h"
 #include "write/items/assembly.h"
 #include "write/metadata/metadata_codec.h"
 
@@ -63,12 +64,49 @@ static void metadata_that_was_compressed_stays_so(void **state)
 	assert_false(packs(&run, 8 * MIB, 10000 * MIB));
 }
 
+static uint64_t least_saved(const struct build_run *run, uint64_t bytes,
+			    uint64_t section_bytes)
+{
+	const struct codec_spec zstd = { .id = CODEC_ZSTD };
+	struct denser_codec denser;
+
+	assert_true(dw_denser_metadata_codec(run, &zstd, bytes, section_bytes, &denser));
+	assert_int_equal(denser.codec.id, CODEC_LZMA);
+	return denser.least_saved;
+}
+
+static void a_denser_codec_must_save_more_for_larger_tables(void **state)
+{
+	struct build_options options = { 0 };
+	const struct build_run run = { .options = &options };
+	struct codec_spec codec = { .id = CODEC_ZSTD };
+	struct denser_codec denser;
+
+	(void)state;
+	if (!dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	/* A page, a hundredth, and a twenty-fifth for each MiB. */
+	assert_int_equal(least_saved(&run, 10 * KIB, 200 * KIB), 4096);
+	assert_int_equal(least_saved(&run, 100 * KIB, 1900 * KIB), 20 * KIB);
+	assert_int_equal(least_saved(&run, MIB, 9 * MIB), 10 * MIB / 25);
+	assert_int_equal(least_saved(&run, 2 * MIB, 8 * MIB), 2 * 10 * MIB / 25);
+	assert_false(dw_denser_metadata_codec(&run, &codec, 8 * MIB + 1, MIB, &denser));
+	codec.id = CODEC_NONE;
+	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, KIB, &denser));
+	codec.id = CODEC_LZMA;
+	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, KIB, &denser));
+	codec.id = CODEC_ZSTD;
+	options.codec_was_set[DWARFS_CODEC_METADATA] = true;
+	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, KIB, &denser));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large_metadata_must_be_a_larger_share),
 		cmocka_unit_test(a_codec_that_was_set_is_used),
 		cmocka_unit_test(metadata_that_was_compressed_stays_so),
+		cmocka_unit_test(a_denser_codec_must_save_more_for_larger_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,28 +111,37 @@ static int keep_header(const void *data, size_t bytes, dwarfs_error **err, void 
 	return 0;
 }
 
-static uint32_t codec_of_zeros(uint32_t type, uint64_t bytes)
+/* The codec that a section was stored with, and its stored size. */
+static uint32_t pack_with_zstd(uint32_t type, const struct denser_codec *denser,
+			       struct span data, uint64_t *stored_out)
 {
 	struct written written = { .size = 0 };
 	struct build_run run = { 0 };
 	struct section_writer sections = { .run = &run };
 	struct codec_spec codec;
 	struct section_header header;
-	auto_free uint8_t *zeros = dw_calloc((size_t)bytes, 1);
 
-	assert_non_null(zeros);
 	assert_int_equal(dw_codec_parse("zstd:level=1", &codec, NULL), 0);
 	dw_progress_start(&run.progress, NULL);
 	assert_int_equal(dwarfs_sink_new(keep_header, NULL, &written, &run.output, NULL),
 			 0);
-	assert_int_equal(dw_section_writer_pack(&sections, type, &codec,
-						(struct span){ zeros, (size_t)bytes },
-						NULL, NULL, NULL),
+	assert_int_equal(dw_section_writer_pack_smaller(&sections, type, &codec, denser,
+							data, NULL, stored_out, NULL),
 			 0);
 	dwarfs_sink_free(run.output);
 	dw_section_writer_free(&sections);
 	assert_true(dw_section_header_parse(written.bytes, &header));
+	assert_int_equal(header.length, *stored_out);
 	return header.compression;
+}
+
+static uint32_t codec_of_zeros(uint32_t type, uint64_t bytes)
+{
+	auto_free uint8_t *zeros = dw_calloc((size_t)bytes, 1);
+	uint64_t stored;
+
+	assert_non_null(zeros);
+	return pack_with_zstd(type, NULL, (struct span){ zeros, (size_t)bytes }, &stored);
 }
 
 static void metadata_that_readers_would_refuse_is_not_compressed(void **state)
@@ -149,12 +158,49 @@ static void metadata_that_readers_would_refuse_is_not_compressed(void **state)
 			 CODEC_ZSTD);
 }
 
+static void a_denser_codec_is_used_where_it_saves_enough(void **state)
+{
+	static uint8_t rows[1 << 16];
+	const struct span data = { rows, sizeof(rows) };
+	struct denser_codec denser = { .least_saved = 1 };
+	uint64_t by_zstd, stored;
+
+	(void)state;
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	/* Numbers that grow, as of names and inodes in directories: only differences repeat. */
+	for (uint32_t i = 0; i < sizeof(rows) / 8; i++)
+		dw_store32(rows + (size_t)i * 8, i | i * 5 << 16);
+	assert_int_equal(dw_codec_parse("lzma:level=9:adapt", &denser.codec, NULL), 0);
+	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, NULL, data, &by_zstd),
+			 CODEC_ZSTD);
+	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
+			 CODEC_LZMA);
+	assert_true(stored < by_zstd / 2);
+	denser.least_saved = by_zstd / 2;
+	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
+			 CODEC_LZMA);
+	denser.least_saved++; /* not tried */
+	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
+			 CODEC_ZSTD);
+	assert_int_equal(stored, by_zstd);
+	/* Tried, and it saves nothing of noise that zstd stores in fewer bytes. */
+	for (size_t i = 0; i < sizeof(rows); i++)
+		rows[i] = (uint8_t)((i * i * 2654435761u >> 13) & 15);
+	(void)pack_with_zstd(DWARFS_SECTION_METADATA, NULL, data, &by_zstd);
+	denser.least_saved = by_zstd / 2;
+	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
+			 CODEC_ZSTD);
+	assert_int_equal(stored, by_zstd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sections_are_numbered_and_listed),
 		cmocka_unit_test(hashes_are_of_header_and_data),
 		cmocka_unit_test(metadata_that_readers_would_refuse_is_not_compressed),
+		cmocka_unit_test(a_denser_codec_is_used_where_it_saves_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
