@@ -58,17 +58,23 @@ static int pack_section(struct build *build, const struct source_image *image,
 			dwarfs_error **err)
 {
 	uint32_t type = section->header.type;
+	const struct codec_spec *codec = codec_of(build, type);
 	struct record_ranges records;
-	bool has_records = false;
+	struct denser_codec denser;
+	bool has_records = false, has_denser = false;
 	int ret = 0;
 
-	if (type == DWARFS_SECTION_METADATA)
+	if (type == DWARFS_SECTION_METADATA) {
 		ret = find_records(image, section, &records, &has_records, err);
+		has_denser = dw_build_find_denser(build, codec, section->payload.size,
+						  &denser);
+	}
 	if (ret < 0)
 		return ret;
-	return dw_section_writer_pack(&build->sections, type, codec_of(build, type),
-				      dw_buffer_span(&section->payload),
-				      has_records ? &records : NULL, stored, err);
+	return dw_section_writer_pack_smaller(&build->sections, type, codec,
+					      has_denser ? &denser : NULL,
+					      dw_buffer_span(&section->payload),
+					      has_records ? &records : NULL, stored, err);
 }
 
 /* Copy the section, unless the options leave it out. */

@@ -567,6 +567,11 @@ class Image(cli.Case):
         by_zstd = sizes_of_metadata("--metadata-compression=zstd:level=22:adapt:hlog=24")
         self.assertEqual((codec, by_zstd[0]), ("LZMA", "ZSTD"))
         self.assertLess(size, by_zstd[1] * 0.99)
+        rewritten = self.path("rewritten")  # x is by zstd
+        self.expect(run("MKDWARFS", "-i", self.path("x"), "-o", rewritten, "-l7", "--no-progress",
+                        "--recompress=metadata"), 0)
+        self.assertIn("LZMA", [section["compression"]
+                               for section in self.info(rewritten)["sections"]])
         self.write("tree/noise", tap.random_bytes(2000000))  # it saves less than 1 % now
         self.assertEqual(sizes_of_metadata()[0], "ZSTD")
 
