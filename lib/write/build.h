@@ -42,11 +42,6 @@ int dw_build_finish(struct build *build, dwarfs_error **err);
 int dw_build_run_copy(struct build *build, struct source_image *image,
 		      dwarfs_error **err);
 
-/* A denser codec that is worth trying for metadata of this size, and for which there is memory
- * besides the result of the other one. */
-bool dw_build_find_denser(const struct build *build, const struct codec_spec *codec,
-			  uint64_t bytes, struct denser_codec *denser_out);
-
 /* -- sections after the blocks, in this order ----------------------------------------- */
 
 int dw_build_metadata(struct build *build, dwarfs_error **err);

@@ -7,6 +7,7 @@
 #include "write/build.h"
 #include "write/images/source_image.h"
 #include "write/input/source.h"
+#include "write/metadata/metadata_codec.h"
 #include "write/metadata/record_ranges.h"
 #include "write/options/input_options.h"
 
@@ -66,8 +67,8 @@ static int pack_section(struct build *build, const struct source_image *image,
 
 	if (type == DWARFS_SECTION_METADATA) {
 		ret = find_records(image, section, &records, &has_records, err);
-		has_denser = dw_build_find_denser(build, codec, section->payload.size,
-						  &denser);
+		has_denser = dw_denser_metadata_codec(&build->run, codec,
+						      section->payload.size, 0, &denser);
 	}
 	if (ret < 0)
 		return ret;

@@ -37,29 +37,14 @@ static void fit_metadata_codec(const struct build *build, uint64_t bytes,
 	       build->run.options->memory_limit >> 20, what);
 }
 
-bool dw_build_find_denser(const struct build *build, const struct codec_spec *codec,
-			  uint64_t bytes, struct denser_codec *denser_out)
-{
-	uint64_t with_other = bytes + bytes / 2; /* as twice of this is reserved */
-	struct codec_spec smaller;
-
-	if (!dw_denser_metadata_codec(&build->run, codec, bytes, build->sections.bytes,
-				      denser_out))
-		return false;
-	smaller = denser_out->codec;
-	return dw_budget_metadata_codec(&build->budget, build->chunks.count, with_other,
-					&smaller) &&
-	       dw_codec_memory(&smaller, (size_t)bytes) ==
-		       dw_codec_memory(&denser_out->codec, (size_t)bytes);
-}
-
 static int pack_metadata(struct build *build, const struct codec_spec *codec,
 			 const struct buffer *schema, struct buffer *data,
 			 dwarfs_error **err)
 {
 	struct record_ranges records;
 	struct denser_codec denser;
-	bool has_denser = dw_build_find_denser(build, codec, data->size, &denser);
+	bool has_denser = dw_denser_metadata_codec(&build->run, codec, data->size,
+						   build->chunks.count, &denser);
 	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
 					 &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
 					 dw_buffer_span(schema), NULL, NULL, err);

@@ -2,7 +2,11 @@
 /*
  * write/metadata/metadata_codec: whether the tables of the metadata are compressed.
  */
+#include <inttypes.h>
+
+#include "base/context.h"
 #include "codec/encode/encode.h"
+#include "write/budget/budget.h"
 #include "write/items/assembly.h"
 #include "write/metadata/metadata_codec.h"
 
@@ -24,12 +28,12 @@
  * packs these, and zstd cannot, but lzma takes longer to decompress. Five releases of icons, 52,592
  * files, are 1,200,613 bytes at level 7 with metadata by zstd, and 968,392 by lzma, and open in 0.7
  * and 5.4 ms. 24 releases of a framework, with 1.6 MB of tables, would be 3.7 % smaller, and open
- * in 29 instead of 2 ms. So a hundredth of the image must be saved, a twenty-fifth for each MiB of
- * tables, and a page of memory.
+ * in 29 instead of 2 ms. So a hundredth of the image must be saved, a twenty-fifth of it for each
+ * MiB of tables, and a page of memory.
  */
 #define DENSER_CODEC	     "lzma:level=9:adapt"
-#define LEAST_DENSER_SHARE   100
-#define DENSER_SHARE_PER_MIB 25
+#define LEAST_DENSER_SHARE   0.01
+#define DENSER_SHARE_PER_MIB 0.04
 #define LEAST_DENSER_BYTES   4096
 
 /* Metadata that was stored compressed stays compressed: an append, and most merges, are not
@@ -65,19 +69,38 @@ struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
 	return codec;
 }
 
+/* dw_budget_metadata_codec() reserves the tables twice: with half of them added, that is the tables
+ * and both results. */
+static bool has_memory(const struct build_run *run, const struct codec_spec *codec,
+		       uint64_t bytes, uint64_t chunk_count)
+{
+	struct codec_spec shrunk = *codec;
+
+	return dw_budget_metadata_codec(run->budget, chunk_count, bytes + bytes / 2,
+					&shrunk) &&
+	       dw_codec_memory(&shrunk, (size_t)bytes) ==
+		       dw_codec_memory(codec, (size_t)bytes);
+}
+
 bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_spec *codec,
-			      uint64_t bytes, uint64_t section_bytes,
+			      uint64_t bytes, uint64_t chunk_count,
 			      struct denser_codec *denser_out)
 {
-	uint64_t total = section_bytes + bytes;
-	uint64_t by_share = total / LEAST_DENSER_SHARE;
-	uint64_t by_size = (total >> 10) * (bytes >> 10) / DENSER_SHARE_PER_MIB;
-	uint64_t least = by_share > by_size ? by_share : by_size;
+	double by_size = DENSER_SHARE_PER_MIB * (double)bytes / (1 << 20);
 
 	if (run->options->codec_was_set[DWARFS_CODEC_METADATA] ||
-	    codec->id != CODEC_ZSTD || bytes > LARGE_METADATA_BYTES ||
+	    codec->id != CODEC_ZSTD ||
 	    dw_codec_parse(DENSER_CODEC, &denser_out->codec, NULL) < 0)
 		return false;
-	denser_out->least_saved = least > LEAST_DENSER_BYTES ? least : LEAST_DENSER_BYTES;
+	if (!has_memory(run, &denser_out->codec, bytes, chunk_count)) {
+		dw_log(run->context, DWARFS_LOG_VERBOSE,
+		       "memory limit of %" PRIu64
+		       " MiB: lzma is not tried for the metadata",
+		       run->options->memory_limit >> 20);
+		return false;
+	}
+	denser_out->least_bytes = LEAST_DENSER_BYTES;
+	denser_out->least_share =
+		by_size > LEAST_DENSER_SHARE ? by_size : LEAST_DENSER_SHARE;
 	return true;
 }

@@ -15,9 +15,10 @@
 struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
 				    uint64_t section_bytes);
 
-/* A denser codec to try besides this one, for the same metadata. False: there is none. */
+/* A denser codec to try besides this one, for metadata of this size and while so many chunks are in
+ * memory. False: there is none, or not enough memory for it. */
 bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_spec *codec,
-			      uint64_t bytes, uint64_t section_bytes,
+			      uint64_t bytes, uint64_t chunk_count,
 			      struct denser_codec *denser_out);
 
 #endif

@@ -174,21 +174,30 @@ static int pack_payload(uint32_t type, const struct codec_spec *spec, struct spa
 	return 0;
 }
 
-static int pack_denser(uint32_t type, const struct denser_codec *denser, struct span data,
+static uint64_t least_saved(const struct section_writer *sections,
+			    const struct denser_codec *denser, size_t packed_bytes)
+{
+	double share = (double)(sections->bytes + packed_bytes) * denser->least_share;
+
+	return share > (double)denser->least_bytes ? (uint64_t)share
+						   : denser->least_bytes;
+}
+
+static int pack_denser(const struct section_writer *sections, uint32_t type,
+		       const struct denser_codec *denser, struct span data,
 		       const struct record_ranges *records,
 		       struct packed_payload *payload, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_payload))) struct packed_payload other = { 0 };
 	struct buffer replaced = payload->bytes;
+	uint64_t least = least_saved(sections, denser, replaced.size);
 	int ret;
 
-	if (payload->compression == CODEC_NONE ||
-	    payload->bytes.size / 2 < denser->least_saved)
+	if (payload->compression == CODEC_NONE || replaced.size / 4 * 3 < least)
 		return 0;
 	if ((ret = pack_payload(type, &denser->codec, data, records, &other, err)) < 0)
 		return ret;
-	if (other.compression == CODEC_NONE ||
-	    other.bytes.size + denser->least_saved > payload->bytes.size)
+	if (other.compression == CODEC_NONE || other.bytes.size + least > replaced.size)
 		return 0;
 	*payload = other;
 	other.bytes = replaced;
@@ -205,7 +214,7 @@ int dw_section_writer_pack_smaller(struct section_writer *sections, uint32_t typ
 	int ret = pack_payload(type, codec, data, records, &payload, err);
 
 	if (ret == 0 && denser)
-		ret = pack_denser(type, denser, data, records, &payload, err);
+		ret = pack_denser(sections, type, denser, data, records, &payload, err);
 	if (ret < 0)
 		return ret;
 	if (payload.compression != CODEC_NONE)

@@ -44,14 +44,16 @@ int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct record_ranges *records, uint64_t *stored_out,
 			   dwarfs_error **err);
 
-/* A codec that takes longer, and how many bytes it must save to be used. */
+/* A codec that takes longer, and what it must save to be used: so many bytes, and such a part of all
+ * sections up to this one. */
 struct denser_codec {
 	struct codec_spec codec;
-	uint64_t least_saved;
+	uint64_t least_bytes;
+	double least_share;
 };
 
-/* The same, with the denser codec if that is clearly smaller. It is tried where half of what the
- * first one leaves would be enough to save; NULL: never. */
+/* dw_section_writer_pack() with the denser codec if that saves enough. It is tried only if three
+ * quarters of what the first codec leaves would be enough; NULL: never. */
 int dw_section_writer_pack_smaller(struct section_writer *sections, uint32_t type,
 				   const struct codec_spec *codec,
 				   const struct denser_codec *denser, struct span data,

@@ -541,7 +541,7 @@ class Image(cli.Case):
         for number in range(2300):
             os.symlink(f"{number:05}" + "long" * 950, self.path("long", str(number)))
         codec, size = codec_of_metadata(self.path("long"), "--pack-metadata=none")
-        self.assertEqual(codec, "ZSTD")
+        self.assertNotEqual(codec, "NONE")
         self.write("long/noise", 190 * noise)  # now one part in 20 to 50
         codec, size = codec_of_metadata(self.path("long"), *fast)
         self.assertGreater(size, 8 << 20)
@@ -550,7 +550,7 @@ class Image(cli.Case):
     def test_metadata_of_many_small_files_is_packed_by_the_denser_codec(self):
         absent.need("zstd", "lzma")
 
-        def sizes_of_metadata(*options):
+        def codec_and_image_size(*options):
             image = self.path("x")
             self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", image, "-f", "-l7",
                             "--no-progress", "-C", "zstd:1", *options), 0)
@@ -563,8 +563,8 @@ class Image(cli.Case):
             for number in range(300):
                 self.write(f"tree/{release}/icon-{number * number % 1009}",
                            b"%d of release %d" % (number, number * release % 7))
-        codec, size = sizes_of_metadata()
-        by_zstd = sizes_of_metadata("--metadata-compression=zstd:level=22:adapt:hlog=24")
+        codec, size = codec_and_image_size()
+        by_zstd = codec_and_image_size("--metadata-compression=zstd:level=22:adapt:hlog=24")
         self.assertEqual((codec, by_zstd[0]), ("LZMA", "ZSTD"))
         self.assertLess(size, by_zstd[1] * 0.99)
         rewritten = self.path("rewritten")  # x is by zstd
@@ -573,7 +573,7 @@ class Image(cli.Case):
         self.assertIn("LZMA", [section["compression"]
                                for section in self.info(rewritten)["sections"]])
         self.write("tree/noise", tap.random_bytes(2000000))  # it saves less than 1 % now
-        self.assertEqual(sizes_of_metadata()[0], "ZSTD")
+        self.assertEqual(codec_and_image_size()[0], "ZSTD")
 
     def test_option_beats_level_wherever_it_stands(self):
         tree = self.tree()

@@ -10,8 +10,10 @@
 #include <cmocka.h>
 
 #include "codec/encode/encode.h"
+#include "write/budget/budget.h"
 #include "write/items/assembly.h"
 #include "write/metadata/metadata_codec.h"
+#include "write/segment/segment.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
@@ -64,40 +66,54 @@ static void metadata_that_was_compressed_stays_so(void **state)
 	assert_false(packs(&run, 8 * MIB, 10000 * MIB));
 }
 
-static uint64_t least_saved(const struct build_run *run, uint64_t bytes,
-			    uint64_t section_bytes)
-{
-	const struct codec_spec zstd = { .id = CODEC_ZSTD };
-	struct denser_codec denser;
-
-	assert_true(dw_denser_metadata_codec(run, &zstd, bytes, section_bytes, &denser));
-	assert_int_equal(denser.codec.id, CODEC_LZMA);
-	return denser.least_saved;
-}
-
 static void a_denser_codec_must_save_more_for_larger_tables(void **state)
 {
 	struct build_options options = { 0 };
-	const struct build_run run = { .options = &options };
+	const struct budget budget = { .metadata_bytes = UINT64_MAX };
+	const struct build_run run = { .options = &options, .budget = &budget };
 	struct codec_spec codec = { .id = CODEC_ZSTD };
 	struct denser_codec denser;
 
 	(void)state;
 	if (!dw_codec_can_pack(CODEC_LZMA))
 		skip();
-	/* A page, a hundredth, and a twenty-fifth for each MiB. */
-	assert_int_equal(least_saved(&run, 10 * KIB, 200 * KIB), 4096);
-	assert_int_equal(least_saved(&run, 100 * KIB, 1900 * KIB), 20 * KIB);
-	assert_int_equal(least_saved(&run, MIB, 9 * MIB), 10 * MIB / 25);
-	assert_int_equal(least_saved(&run, 2 * MIB, 8 * MIB), 2 * 10 * MIB / 25);
-	assert_false(dw_denser_metadata_codec(&run, &codec, 8 * MIB + 1, MIB, &denser));
+	assert_true(dw_denser_metadata_codec(&run, &codec, 100 * KIB, 0, &denser));
+	assert_int_equal(denser.codec.id, CODEC_LZMA);
+	assert_int_equal(denser.least_bytes, 4096);
+	assert_true(denser.least_share == 0.01);
+	assert_true(dw_denser_metadata_codec(&run, &codec, 3 * MIB, 0, &denser));
+	assert_true(denser.least_share == 3 * 0.04);
 	codec.id = CODEC_NONE;
-	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, KIB, &denser));
+	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, 0, &denser));
 	codec.id = CODEC_LZMA;
-	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, KIB, &denser));
+	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, 0, &denser));
 	codec.id = CODEC_ZSTD;
 	options.codec_was_set[DWARFS_CODEC_METADATA] = true;
-	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, KIB, &denser));
+	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, 0, &denser));
+}
+
+static void a_denser_codec_needs_memory_besides_both_results(void **state)
+{
+	struct build_options options = { 0 };
+	struct budget budget = { .metadata_bytes = UINT64_MAX };
+	auto_context dwarfs_context *context = NULL;
+	struct build_run run = { .options = &options, .budget = &budget };
+	const struct codec_spec codec = { .id = CODEC_ZSTD };
+	struct denser_codec denser;
+	uint64_t needed;
+
+	(void)state;
+	if (!dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
+	run.context = context;
+	assert_true(dw_denser_metadata_codec(&run, &codec, MIB, 10, &denser));
+	needed = 3 * MIB + dw_codec_memory(&denser.codec, MIB + MIB / 2) +
+		 10 * sizeof(struct chunk);
+	budget.metadata_bytes = needed;
+	assert_true(dw_denser_metadata_codec(&run, &codec, MIB, 10, &denser));
+	budget.metadata_bytes--;
+	assert_false(dw_denser_metadata_codec(&run, &codec, MIB, 10, &denser));
 }
 
 int main(void)
@@ -107,6 +123,7 @@ int main(void)
 		cmocka_unit_test(a_codec_that_was_set_is_used),
 		cmocka_unit_test(metadata_that_was_compressed_stays_so),
 		cmocka_unit_test(a_denser_codec_must_save_more_for_larger_tables),
+		cmocka_unit_test(a_denser_codec_needs_memory_besides_both_results),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,7 +162,7 @@ static void a_denser_codec_is_used_where_it_saves_enough(void **state)
 {
 	static uint8_t rows[1 << 16];
 	const struct span data = { rows, sizeof(rows) };
-	struct denser_codec denser = { .least_saved = 1 };
+	struct denser_codec denser = { .least_bytes = 1 };
 	uint64_t by_zstd, stored;
 
 	(void)state;
@@ -177,18 +177,25 @@ static void a_denser_codec_is_used_where_it_saves_enough(void **state)
 	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
 			 CODEC_LZMA);
 	assert_true(stored < by_zstd / 2);
-	denser.least_saved = by_zstd / 2;
+	denser.least_bytes = by_zstd / 2;
 	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
 			 CODEC_LZMA);
-	denser.least_saved++; /* not tried */
+	denser.least_bytes = by_zstd / 4 * 3 + 1; /* not tried */
 	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
 			 CODEC_ZSTD);
 	assert_int_equal(stored, by_zstd);
+	/* A part of all that is stored, here of this section alone. */
+	denser = (struct denser_codec){ .codec = denser.codec, .least_share = 0.5 };
+	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
+			 CODEC_LZMA);
+	denser.least_share = 0.8;
+	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
+			 CODEC_ZSTD);
 	/* Tried, and it saves nothing of noise that zstd stores in fewer bytes. */
 	for (size_t i = 0; i < sizeof(rows); i++)
 		rows[i] = (uint8_t)((i * i * 2654435761u >> 13) & 15);
 	(void)pack_with_zstd(DWARFS_SECTION_METADATA, NULL, data, &by_zstd);
-	denser.least_saved = by_zstd / 2;
+	denser.least_share = 0.5;
 	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
 			 CODEC_ZSTD);
 	assert_int_equal(stored, by_zstd);
