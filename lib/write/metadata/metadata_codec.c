@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/metadata_codec: whether the tables of the metadata are compressed.
+ * write/metadata/metadata_codec: whether the tables of the metadata are compressed, and by what.
  */
 #include <inttypes.h>
 
@@ -32,8 +32,8 @@
  * MiB of tables, and a page of memory.
  */
 #define DENSER_CODEC	     "lzma:level=9:adapt"
-#define LEAST_DENSER_SHARE   0.01
-#define DENSER_SHARE_PER_MIB 0.04
+#define LEAST_DENSER_SHARE   (SHARE_OF_ALL / 100)
+#define DENSER_SHARE_PER_MIB (SHARE_OF_ALL / 25)
 #define LEAST_DENSER_BYTES   4096
 
 /* Metadata that was stored compressed stays compressed: an append, and most merges, are not
@@ -86,10 +86,10 @@ bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_sp
 			      uint64_t bytes, uint64_t chunk_count,
 			      struct denser_codec *denser_out)
 {
-	double by_size = DENSER_SHARE_PER_MIB * (double)bytes / (1 << 20);
+	uint64_t share = (bytes >> 10) * DENSER_SHARE_PER_MIB >> 10;
 
 	if (run->options->codec_was_set[DWARFS_CODEC_METADATA] ||
-	    codec->id != CODEC_ZSTD ||
+	    codec->id != CODEC_ZSTD || share >= SHARE_OF_ALL ||
 	    dw_codec_parse(DENSER_CODEC, &denser_out->codec, NULL) < 0)
 		return false;
 	if (!has_memory(run, &denser_out->codec, bytes, chunk_count)) {
@@ -101,6 +101,6 @@ bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_sp
 	}
 	denser_out->least_bytes = LEAST_DENSER_BYTES;
 	denser_out->least_share =
-		by_size > LEAST_DENSER_SHARE ? by_size : LEAST_DENSER_SHARE;
+		share > LEAST_DENSER_SHARE ? (uint32_t)share : LEAST_DENSER_SHARE;
 	return true;
 }

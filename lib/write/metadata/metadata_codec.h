@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/metadata_codec: whether the tables of the metadata are compressed.
+ * write/metadata/metadata_codec: whether the tables of the metadata are compressed, and by what.
  */
 #ifndef DW_WRITE_METADATA_METADATA_CODEC_H
 #define DW_WRITE_METADATA_METADATA_CODEC_H
@@ -16,7 +16,7 @@ struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
 				    uint64_t section_bytes);
 
 /* A denser codec to try besides this one, for metadata of this size and while so many chunks are in
- * memory. False: there is none, or not enough memory for it. */
+ * memory. False: there is none, not enough memory for it, or nothing that it could save is enough. */
 bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_spec *codec,
 			      uint64_t bytes, uint64_t chunk_count,
 			      struct denser_codec *denser_out);

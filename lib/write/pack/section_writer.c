@@ -177,10 +177,10 @@ static int pack_payload(uint32_t type, const struct codec_spec *spec, struct spa
 static uint64_t least_saved(const struct section_writer *sections,
 			    const struct denser_codec *denser, size_t packed_bytes)
 {
-	double share = (double)(sections->bytes + packed_bytes) * denser->least_share;
+	uint64_t total = sections->bytes + packed_bytes;
+	uint64_t share = total / 1000 * denser->least_share / (SHARE_OF_ALL / 1000);
 
-	return share > (double)denser->least_bytes ? (uint64_t)share
-						   : denser->least_bytes;
+	return share > denser->least_bytes ? share : denser->least_bytes;
 }
 
 static int pack_denser(const struct section_writer *sections, uint32_t type,

@@ -44,13 +44,15 @@ int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct record_ranges *records, uint64_t *stored_out,
 			   dwarfs_error **err);
 
-/* A codec that takes longer, and what it must save to be used: so many bytes, and such a part of all
- * sections up to this one. */
+/* A codec that takes longer, and what it must save to be used: so many bytes, and of all sections up
+ * to this one so many of SHARE_OF_ALL parts. */
 struct denser_codec {
 	struct codec_spec codec;
 	uint64_t least_bytes;
-	double least_share;
+	uint32_t least_share;
 };
+
+#define SHARE_OF_ALL UINT32_C(1000000)
 
 /* dw_section_writer_pack() with the denser codec if that saves enough. It is tried only if three
  * quarters of what the first codec leaves would be enough; NULL: never. */

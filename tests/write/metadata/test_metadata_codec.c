@@ -80,9 +80,11 @@ static void a_denser_codec_must_save_more_for_larger_tables(void **state)
 	assert_true(dw_denser_metadata_codec(&run, &codec, 100 * KIB, 0, &denser));
 	assert_int_equal(denser.codec.id, CODEC_LZMA);
 	assert_int_equal(denser.least_bytes, 4096);
-	assert_true(denser.least_share == 0.01);
+	assert_int_equal(denser.least_share, SHARE_OF_ALL / 100);
 	assert_true(dw_denser_metadata_codec(&run, &codec, 3 * MIB, 0, &denser));
-	assert_true(denser.least_share == 3 * 0.04);
+	assert_int_equal(denser.least_share, SHARE_OF_ALL / 100 * 12);
+	assert_true(dw_denser_metadata_codec(&run, &codec, 25 * MIB - KIB, 0, &denser));
+	assert_false(dw_denser_metadata_codec(&run, &codec, 25 * MIB, 0, &denser));
 	codec.id = CODEC_NONE;
 	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, 0, &denser));
 	codec.id = CODEC_LZMA;

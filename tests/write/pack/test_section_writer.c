@@ -185,17 +185,18 @@ static void a_denser_codec_is_used_where_it_saves_enough(void **state)
 			 CODEC_ZSTD);
 	assert_int_equal(stored, by_zstd);
 	/* A part of all that is stored, here of this section alone. */
-	denser = (struct denser_codec){ .codec = denser.codec, .least_share = 0.5 };
+	denser.least_bytes = 0;
+	denser.least_share = SHARE_OF_ALL / 2;
 	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
 			 CODEC_LZMA);
-	denser.least_share = 0.8;
+	denser.least_share = SHARE_OF_ALL / 10 * 8;
 	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
 			 CODEC_ZSTD);
 	/* Tried, and it saves nothing of noise that zstd stores in fewer bytes. */
 	for (size_t i = 0; i < sizeof(rows); i++)
 		rows[i] = (uint8_t)((i * i * 2654435761u >> 13) & 15);
 	(void)pack_with_zstd(DWARFS_SECTION_METADATA, NULL, data, &by_zstd);
-	denser.least_share = 0.5;
+	denser.least_share = SHARE_OF_ALL / 2;
 	assert_int_equal(pack_with_zstd(DWARFS_SECTION_METADATA, &denser, data, &stored),
 			 CODEC_ZSTD);
 	assert_int_equal(stored, by_zstd);
