@@ -113,8 +113,8 @@ def print_slowest(records):
 @contextlib.contextmanager
 def temporary_files():
     """The environment of tests, with temporary files in memory if it can hold all of them:
-    creating a file on ext4 soon after many were removed takes several times as long. Tests that
-    depend on the file system (suite "disk") use the disk in any case."""
+    creating a file on ext4 soon after many were removed takes several times as long. Files that
+    must be on a disk (in the suite "disk") are in any case."""
     with contextlib.ExitStack() as stack:
         environment = dict(os.environ)
         if "TMPDIR" not in environment and memory_will_do():

@@ -31,7 +31,7 @@ struct pool {
 
 	/* used only by the submitting thread */
 	uint32_t worker_count; /* requested; 0: inline */
-	bool threads_tried;
+	bool no_more_threads;  /* the system refused one */
 	struct threads threads;
 	void *inline_worker;
 	bool has_inline_worker;
@@ -137,13 +137,29 @@ static void *pool_thread(void *argument)
 
 /* -- on the submitting thread -------------------------------------------------------- */
 
-static int start_pool_threads(struct pool *pool, dwarfs_error **err)
+/* Whether a job that is submitted now would wait although another worker may be started. */
+static bool lacks_thread(struct pool *pool)
 {
-	if (pool->threads_tried || pool->worker_count == 0)
-		return 0;
-	pool->threads_tried = true;
-	return dw_threads_start(&pool->threads, pool->worker_count, pool_thread, pool,
-				err);
+	uint64_t waiting;
+	uint32_t idle;
+
+	if (pool->no_more_threads || pool->threads.count == pool->worker_count)
+		return false;
+	pthread_mutex_lock(&pool->lock);
+	waiting = pool->submitted - pool->started;
+	idle = pool->threads.count - pool->running;
+	pthread_mutex_unlock(&pool->lock);
+	return waiting >= idle;
+}
+
+static int start_pool_thread(struct pool *pool, dwarfs_error **err)
+{
+	uint32_t before = pool->threads.count;
+	int ret = dw_threads_start_one(&pool->threads, pool->worker_count, pool_thread,
+				       pool, err);
+
+	pool->no_more_threads = pool->threads.count == before;
+	return ret;
 }
 
 static void drop_job(struct pool *pool, void *job)
@@ -254,13 +270,14 @@ static void enqueue_job(struct pool *pool, void *job)
 
 int dw_pool_submit(struct pool *pool, void *job, dwarfs_error **err)
 {
-	int ret = start_pool_threads(pool, err);
+	int ret;
 
-	if (ret < 0) {
+	take_results(pool, pool->slot_count - 1);
+	if (!pool->failed && lacks_thread(pool) &&
+	    (ret = start_pool_thread(pool, err)) < 0) {
 		drop_job(pool, job);
 		return ret;
 	}
-	take_results(pool, pool->slot_count - 1);
 	if (pool->failed) {
 		drop_job(pool, job);
 		return report_first_error(pool, err);

@@ -33,9 +33,9 @@ struct pool_ops {
 	void (*drop)(void *shared, void *job);
 };
 
-/* workers: threads to start, 0 for inline. queue: how many jobs may be in flight
- * (waiting, running or not yet taken) before submit blocks; at least 1. Threads start
- * with the first job. */
+/* workers: threads at most, 0 for inline. queue: how many jobs may be in flight
+ * (waiting, running or not yet taken) before submit blocks; at least 1. A thread starts
+ * when a job is submitted that would wait for one. */
 int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
 		uint32_t queue, struct pool **pool_out, dwarfs_error **err);
 

@@ -20,7 +20,7 @@ struct tasks {
 	bool stopping;
 };
 
-/* Waking a thread takes longer than a short task: only for several. */
+/* Starting or waking a thread takes longer than a short task: only for several. */
 #define WORTH_WAKING 3
 
 /* Remove a task from the stack. Called with the lock. */
@@ -69,18 +69,17 @@ static void *task_thread(void *argument)
 	return NULL;
 }
 
+static bool can_have_threads(const struct tasks *tasks)
+{
+	return tasks->threads.count > 0 ||
+	       (tasks->thread_count > 0 && !tasks->threads_tried);
+}
+
 int dw_tasks_offer(struct tasks *tasks, struct task *task, dwarfs_error **err)
 {
-	int ret;
+	bool is_worth_waking;
 
-	if (!tasks->threads_tried && tasks->thread_count > 0) {
-		tasks->threads_tried = true;
-		ret = dw_threads_start(&tasks->threads, tasks->thread_count, task_thread,
-				       tasks, err);
-		if (ret < 0)
-			return ret;
-	}
-	if (tasks->threads.count == 0)
+	if (!can_have_threads(tasks))
 		return 0;
 	pthread_mutex_lock(&tasks->lock);
 	task->state = TASK_OFFERED;
@@ -89,10 +88,15 @@ int dw_tasks_offer(struct tasks *tasks, struct task *task, dwarfs_error **err)
 		task->below->above = task;
 	tasks->top = task;
 	tasks->offered++;
-	if (tasks->idle > 0 && tasks->offered >= WORTH_WAKING)
+	is_worth_waking = tasks->offered >= WORTH_WAKING;
+	if (tasks->idle > 0 && is_worth_waking)
 		pthread_cond_signal(&tasks->work);
 	pthread_mutex_unlock(&tasks->lock);
-	return 0;
+	if (!is_worth_waking || tasks->threads_tried)
+		return 0;
+	tasks->threads_tried = true;
+	return dw_threads_start(&tasks->threads, tasks->thread_count, task_thread, tasks,
+				err);
 }
 
 bool dw_tasks_wait(struct tasks *tasks, struct task *task, uint32_t wait_ns)

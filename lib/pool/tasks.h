@@ -23,7 +23,7 @@ struct task {
 
 struct tasks;
 
-/* Threads start with the first task. */
+/* Threads start when several tasks wait. */
 int dw_tasks_new(uint32_t threads, struct tasks **tasks_out, dwarfs_error **err);
 
 /* Ends the threads. Tasks not started are not run. NULL is accepted. */

@@ -25,30 +25,56 @@ static void *thread_main(void *user)
 	return start->run(start->argument);
 }
 
-int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void *),
-		     void *argument, dwarfs_error **err)
+static int prepare(struct threads *threads, uint32_t limit, void *(*run)(void *),
+		   void *argument, dwarfs_error **err)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-
-	threads->list = dw_calloc(count, sizeof(*threads->list));
+	if (threads->start)
+		return 0;
+	dw_free(threads->list);
+	threads->list = dw_calloc(limit, sizeof(*threads->list));
 	threads->start = dw_malloc(sizeof(*threads->start));
 	if (!threads->list || !threads->start)
 		return dw_fail_nomem(err);
 	*threads->start = (struct thread_start){ run, argument, dw_current_allocator };
 	threads->process = getpid();
+	return 0;
+}
+
+int dw_threads_start_one(struct threads *threads, uint32_t limit, void *(*run)(void *),
+			 void *argument, dwarfs_error **err)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int ret = prepare(threads, limit, run, argument, err);
+
+	if (ret < 0)
+		return ret;
+	if (threads->count == limit)
+		return 0;
 	if (pthread_attr_init(&attributes) != 0)
 		return dw_fail_nomem(err);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	while (threads->count < count &&
-	       pthread_create(&threads->list[threads->count], &attributes, thread_main,
-			      threads->start) == 0)
+	if (pthread_create(&threads->list[threads->count], &attributes, thread_main,
+			   threads->start) == 0)
 		threads->count++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return 0;
+}
+
+int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void *),
+		     void *argument, dwarfs_error **err)
+{
+	uint32_t started;
+	int ret;
+
+	do {
+		started = threads->count;
+		ret = dw_threads_start_one(threads, count, run, argument, err);
+	} while (ret == 0 && threads->count > started);
+	return ret;
 }
 
 static bool are_in_this_process(const struct threads *threads)

@@ -25,6 +25,11 @@ struct threads {
 int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void *),
 		     void *argument, dwarfs_error **err);
 
+/* Start one more of up to this many. count is as before if that fails, or there are as many. The
+ * other arguments are those of the first call. */
+int dw_threads_start_one(struct threads *threads, uint32_t limit, void *(*run)(void *),
+			 void *argument, dwarfs_error **err);
+
 /* Wait for all to end. */
 void dw_threads_join(struct threads *threads);
 

@@ -321,6 +321,63 @@ static void a_raised_limit_is_noticed(void **state)
 	assert_int_equal(atomic_load(&crowd.running), 2);
 }
 
+/* -- how many threads are started ---------------------------------------------------- */
+
+static int count_worker(void *shared, void **worker_out, dwarfs_error **err)
+{
+	atomic_fetch_add((atomic_uint *)shared, 1);
+	*worker_out = shared;
+	return 0;
+}
+
+static void jobs_one_at_a_time_need_one_thread(void **state)
+{
+	static const struct pool_ops counting = { .worker_new = count_worker };
+	atomic_uint workers = 0;
+	auto_pool struct pool *pool = NULL;
+
+	assert_int_equal(dw_pool_new(&counting, &workers, 8, 4, &pool, NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(dw_pool_submit(pool, &workers, NULL), 0);
+		assert_int_equal(dw_pool_finish(pool, NULL), 0);
+	}
+	assert_int_equal(atomic_load(&workers), 1);
+}
+
+/* Waits until six jobs have started. */
+static int run_with_five_others(void *shared, void *worker, void *data,
+				dwarfs_error **err)
+{
+	struct timespec pause = { 0, 1000000 };
+
+	atomic_fetch_add((atomic_uint *)shared, 1);
+	while (atomic_load((atomic_uint *)shared) < 6)
+		nanosleep(&pause, NULL);
+	return 0;
+}
+
+static void each_job_has_a_thread_up_to_all_workers(void **state)
+{
+	static const struct pool_ops together = { .run = run_with_five_others };
+
+	for (int alone = 0; alone < 2; alone++) {
+		atomic_uint running = 0;
+		auto_pool struct pool *pool = NULL;
+
+		assert_int_equal(dw_pool_new(&together, &running, 6, 8, &pool, NULL), 0);
+		if (alone) { /* one thread is there, and idle */
+			atomic_store(&running, 6);
+			assert_int_equal(dw_pool_submit(pool, &running, NULL), 0);
+			assert_int_equal(dw_pool_finish(pool, NULL), 0);
+			atomic_store(&running, 0);
+		}
+		for (int i = 0; i < 6; i++)
+			assert_int_equal(dw_pool_submit(pool, &running, NULL), 0);
+		assert_int_equal(dw_pool_finish(pool, NULL), 0);
+		assert_int_equal(atomic_load(&running), 6);
+	}
+}
+
 static void a_pool_at_its_limit_can_be_freed(void **state)
 {
 	struct crowd crowd = { .limit = 1 };
@@ -372,6 +429,8 @@ int main(void)
 		cmocka_unit_test(jobs_under_way_are_dropped),
 		cmocka_unit_test(no_more_run_than_the_limit),
 		cmocka_unit_test(a_raised_limit_is_noticed),
+		cmocka_unit_test(jobs_one_at_a_time_need_one_thread),
+		cmocka_unit_test(each_job_has_a_thread_up_to_all_workers),
 		cmocka_unit_test(a_pool_at_its_limit_can_be_freed),
 		cmocka_unit_test(nothing_to_do_is_fine),
 		cmocka_unit_test(members_may_be_missing),

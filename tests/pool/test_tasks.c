@@ -92,6 +92,26 @@ static void what_nobody_waits_for_may_stay_undone(void **state)
 		assert_true(counts[i].runs <= 1);
 }
 
+/* So that a program that has little to do starts no threads. */
+static void two_tasks_are_done_by_waiting(void **state)
+{
+	struct count counts[40] = { 0 };
+	struct tasks *tasks = NULL;
+
+	assert_int_equal(dw_tasks_new(4, &tasks, NULL), 0);
+	for (size_t i = 0; i < 40; i += 2) {
+		for (size_t k = i; k < i + 2; k++) {
+			counts[k].task.run = count_up;
+			assert_int_equal(dw_tasks_offer(tasks, &counts[k].task, NULL), 0);
+		}
+		take_a_pause(); /* in which a thread would run them */
+		assert_int_equal(counts[i].runs + counts[i + 1].runs, 0);
+		wait_for(tasks, &counts[i]);
+		wait_for(tasks, &counts[i + 1]);
+	}
+	dw_tasks_free(tasks);
+}
+
 struct held {
 	struct task task;
 	pthread_t waiting; /* runs what it finds at once */
@@ -151,6 +171,7 @@ int main(void)
 		cmocka_unit_test(all_are_done_once),
 		cmocka_unit_test(what_was_not_offered_is_done_by_waiting),
 		cmocka_unit_test(what_nobody_waits_for_may_stay_undone),
+		cmocka_unit_test(two_tasks_are_done_by_waiting),
 		cmocka_unit_test(a_wait_ends_in_time),
 	};
 

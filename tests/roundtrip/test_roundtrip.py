@@ -228,7 +228,7 @@ def main(what, *arguments):
     except tap.Skip as reason:
         tap.skip_all(reason)
     suite = tap.Suite()
-    with tempfile.TemporaryDirectory(prefix="dwarfs-roundtrip-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="dwarfs-roundtrip-", dir=tap.disk()) as scratch:
         source = os.path.join(scratch, "source")
         tree.make(source)
         if what == "levels":

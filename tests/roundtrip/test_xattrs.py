@@ -17,7 +17,7 @@ import tap
 PRIVILEGED = os.geteuid() == 0
 NOBODY = 65534
 suite = tap.Suite()
-folder = tempfile.TemporaryDirectory(prefix="dwarfs-xattr-")
+folder = tempfile.TemporaryDirectory(prefix="dwarfs-xattr-", dir=tap.disk())
 os.chmod(folder.name, 0o755)
 
 
@@ -354,8 +354,9 @@ with suite.case("what cannot be read is reported and counted"):
     assert "extended attributes of" in done.stderr and "folder/secret" in done.stderr, done.stderr
     assert not any(describe(extract(image)).values())
 
-with suite.case("many files with few sets take little space"):
-    tree = place("many")
+with suite.case("many files with few sets take little space"), \
+        tempfile.TemporaryDirectory(prefix="dwarfs-xattr-") as in_memory:
+    tree = os.path.join(in_memory, "many")
     for i in range(10000):
         if i % 500 == 0:
             os.makedirs(f"{tree}/{i // 500}")
@@ -372,7 +373,7 @@ with suite.case("many files with few sets take little space"):
         for i in range(0, 10000, 997):
             assert os.getxattr(f"{mounted}/{i // 500}/{i}", "user.label") == \
                 b"system_u:object_r:type%d_t:s0" % (i * 7919 % 13)
-    everywhere = place("everywhere")
+    everywhere = os.path.join(in_memory, "everywhere")
     shutil.copytree(tree, everywhere)
     do_set = [os.path.join(parent, name) for parent, _, files in os.walk(everywhere)
               for name in files]

@@ -47,9 +47,10 @@ class Case(unittest.TestCase):
     """A case with a temporary directory."""
 
     maxDiff = None
+    on_disk = False  # whether it must be there
 
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="cli-")
+        self.dir = tempfile.mkdtemp(prefix="cli-", dir=tap.disk() if self.on_disk else None)
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
     def wait_for_handler(self, child, number):

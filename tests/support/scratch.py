@@ -12,7 +12,7 @@ import tempfile
 import tap
 
 NOBODY = 65534
-scratch = tempfile.mkdtemp(prefix="dwarfs-test-")
+scratch = tempfile.mkdtemp(prefix="dwarfs-test-", dir=tap.disk())
 os.chmod(scratch, 0o755)
 
 

@@ -147,6 +147,13 @@ def terminal():
         raise Skip(f"no pseudo-terminals here: {error}") from error
 
 
+def disk():
+    """The folder for temporary files that must be on a disk, in tests of the suite "disk"; None is
+    that of other temporary files. Only what needs it: creating a file on ext4 soon after many were
+    removed takes several times as long as in memory."""
+    return os.environ.get("DWARFS_DISK")
+
+
 def data(*parts):
     """A path in the folder of test data."""
     root = os.environ.get("DWARFS_TEST_DATA", "")

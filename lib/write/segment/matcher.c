@@ -54,7 +54,7 @@ int dw_matcher_new(const struct matcher_options *options, struct stored_window *
 	matcher->window = window;
 	matcher->credit = (int64_t)MATCH_PIECE_BYTES * CREDIT_PER_BYTE;
 	matcher->anchors =
-		dw_calloc(dw_anchors_room(MATCH_PIECE_BYTES), sizeof(*matcher->anchors));
+		dw_malloc(dw_anchors_room(MATCH_PIECE_BYTES) * sizeof(*matcher->anchors));
 	if (!matcher->anchors)
 		return dw_fail_nomem(err);
 	if ((ret = dw_anchor_index_new(options->total_bytes >> options->shift,

@@ -236,6 +236,8 @@ class Rules(Inputs):
 
 
 class Contents(Inputs):
+    on_disk = True
+
     def test_every_file_hash(self):
         tree = self.tree()
         sizes = {}
