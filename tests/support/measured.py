@@ -3,24 +3,18 @@
 alone."""
 import os
 import subprocess
-import sys
 import tempfile
 import time
 
+import tap
+
 SECONDS_EACH = 30
-
-# In a separate process, as the peak of a child includes the memory of its parent at the fork. It
-# imports little: that takes less time, and is less than any peak.
-_MEASURE = ("import os, sys; child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); "
-            "_, status, usage = os.wait4(child, 0); print(usage.ru_maxrss); "
-            "sys.exit(os.waitstatus_to_exitcode(status))")
-
 
 def with_peak(*command):
     """Run a program that writes nothing to standard output: the finished process, and the peak of
     its memory in bytes as counted by the kernel."""
-    done = subprocess.run([sys.executable, "-S", "-c", _MEASURE, *command], capture_output=True,
-                          text=True, check=False, timeout=300)
+    done = subprocess.run([tap.tool("PEAK_MEMORY"), *command], capture_output=True, text=True,
+                          check=False, timeout=300)
     return done, int(done.stdout) << 10
 
 
