@@ -71,7 +71,7 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * audio block that the default codec makes smaller, such as one of loops, uses that,
  * unless a codec was set for the category.
  *
- * Levels 0 to 6 do not compress metadata, so that images open faster. Levels 7 to 9
+ * Levels 0 to 2 do not compress metadata, so that images open faster. Levels 3 to 9
  * compress it only if its share of blocks and metadata is large enough: at least 0.1 %
  * for metadata up to 1 MiB, 2 % up to 8 MiB, 5 % above that. If the metadata of an added
  * image is compressed, they compress up to 8 MiB whatever the share. Level 7 uses lzma

@@ -36,8 +36,8 @@ AXES = {
                    ["--categorize=pcmaudio,incompressible", "--incompressible-fragments"]],
     "window": [["-W", "0"], ["-W", "6", "-w", "1"], ["-W", "12", "-w", "3"],
                ["-W", "10", "-w", "0", "-B", "1"]],
-    "more": [[], ["--file-hash=none"], ["--no-sparse-files"], ["-L", "2g"],
-             ["--max-similarity-size", "50k"], ["--no-category-names"]],
+    "more": [[], ["--metadata-compression=null"], ["--file-hash=none"], ["--no-sparse-files"],
+             ["-L", "2g"], ["--max-similarity-size", "50k"], ["--no-category-names"]],
 }
 
 

@@ -19,7 +19,8 @@ int main(int argc, char **argv)
 	pid_t child;
 	int status;
 
-	if (argc < 2 || posix_spawn(&child, argv[1], NULL, NULL, argv + 1, environ) != 0 ||
+	if (argc < 2 ||
+	    posix_spawn(&child, argv[1], NULL, NULL, argv + 1, environ) != 0 ||
 	    wait4(child, &status, 0, &usage) != child)
 		return 255;
 	printf("%ld\n", usage.ru_maxrss);

@@ -31,7 +31,6 @@
  * in 29 instead of 2 ms. So a hundredth of the image must be saved, a twenty-fifth of it for each
  * MiB of tables, and a page of memory.
  */
-#define DENSER_CODEC	     "lzma:level=9:adapt"
 #define LEAST_DENSER_SHARE   (SHARE_OF_ALL / 100)
 #define DENSER_SHARE_PER_MIB (SHARE_OF_ALL / 25)
 #define LEAST_DENSER_BYTES   4096
@@ -88,10 +87,10 @@ bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_sp
 {
 	uint64_t share = (bytes >> 10) * DENSER_SHARE_PER_MIB >> 10;
 
-	if (run->options->codec_was_set[DWARFS_CODEC_METADATA] ||
-	    codec->id != CODEC_ZSTD || share >= SHARE_OF_ALL ||
-	    dw_codec_parse(DENSER_CODEC, &denser_out->codec, NULL) < 0)
+	if (!run->options->has_dense_metadata || codec->id != CODEC_ZSTD ||
+	    share >= SHARE_OF_ALL)
 		return false;
+	denser_out->codec = run->options->dense_metadata;
 	if (!has_memory(run, &denser_out->codec, bytes, chunk_count)) {
 		dw_log(run->context, DWARFS_LOG_VERBOSE,
 		       "memory limit of %" PRIu64

@@ -130,6 +130,8 @@ struct build_options {
 	uint32_t least_block_bits; /* of the blocks that are kept; 0: none */
 	struct codec_spec codecs[DW_CODEC_USES];
 	bool codec_was_set[DW_CODEC_USES];
+	bool has_dense_metadata;
+	struct codec_spec dense_metadata; /* tried besides the codec of the level */
 	struct settings_override *overrides;
 	size_t override_count, override_room;
 	struct categorize_options categorize;

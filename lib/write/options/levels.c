@@ -29,6 +29,7 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
  * same bytes: 8.4 MB of metadata 232 instead of 297 MiB. For less metadata, both tables are equally
  * large, or differ by less than 1 MiB. */
 #define ZSTD_METADATA "zstd:level=22:adapt:hlog=24"
+#define LZMA_METADATA "lzma:level=9:adapt"
 
 /* lzma gains 1 % on text from following matches of up to 128 bytes to the end, another
  * 1 % from 273, and 8 % on logs; the last takes up to three times as long. */
@@ -66,6 +67,8 @@ struct level_defaults {
 	struct codec_chain blocks, metadata, waveform;
 	const char *dense;   /* codec for blocks that it makes clearly smaller, or NULL */
 	const char *literal; /* codec for blocks with few repeats, or NULL */
+	const char
+		*dense_metadata; /* tried for metadata besides the usual codec, or NULL */
 	const char *order;
 	uint32_t window_bits, step_bits;
 };
@@ -95,7 +98,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 	[3] = {
 		.block_bits = 21,
 		.blocks = { { "lz4hc:level=9", "zstd:level=7", "lzma:level=3", "null" } },
-		.metadata = { { "null" } },
+		.metadata = { { "zstd:level=7", "null" } },
 		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
 		.order = "auto",
 		.window_bits = 8,
@@ -104,7 +107,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 	[4] = {
 		.block_bits = 22,
 		.blocks = { { "zstd:level=11", "lzma:level=3", "lz4hc:level=9", "null" } },
-		.metadata = { { "null" } },
+		.metadata = { { "zstd:level=11", "null" } },
 		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
 		.order = "auto",
 		.window_bits = 8,
@@ -114,7 +117,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.block_bits = 23,
 		.blocks = { { "zstd:level=19", "lzma:level=4", "lz4hc:level=9", "null" } },
 		.literal = ZSTD_LITERALS,
-		.metadata = { { "null" } },
+		.metadata = { { "zstd:level=19:adapt", "null" } },
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
 		.window_bits = 8,
@@ -125,7 +128,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.blocks = { { ZSTD_BEST, "lzma:level=5", "lz4hc:level=9", "null" } },
 		.dense = LZMA_DENSE,
 		.literal = ZSTD_LITERALS,
-		.metadata = { { "null" } },
+		.metadata = { { ZSTD_METADATA, "null" } },
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
 		.window_bits = 8,
@@ -136,7 +139,8 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.blocks = { { ZSTD_BEST, "lzma:level=8", "lz4hc:level=9", "null" } },
 		.dense = LZMA_DENSE,
 		.literal = ZSTD_LITERALS,
-		.metadata = { { ZSTD_METADATA, "lzma:level=9:adapt", "null" } },
+		.metadata = { { ZSTD_METADATA, LZMA_METADATA, "null" } },
+		.dense_metadata = LZMA_METADATA,
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
 		.window_bits = 8,
@@ -147,7 +151,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.blocks = { { LZMA_GOOD, "zstd:level=22", "lz4hc:level=9", "null" } },
 		.dense = LZMA_BEST,
 		.literal = ZSTD_LITERALS,
-		.metadata = { { "lzma:level=9:adapt", "zstd:level=22:adapt", "null" } },
+		.metadata = { { LZMA_METADATA, "zstd:level=22:adapt", "null" } },
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
 		.order = "auto",
 		.window_bits = 8,
@@ -158,7 +162,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.blocks = { { LZMA_BEST, "zstd:level=22", "lz4hc:level=9", "null" } },
 		.dense = LZMA_BEST_DENSE,
 		.literal = ZSTD_LITERALS,
-		.metadata = { { "lzma:level=9:adapt", "zstd:level=22:adapt", "null" } },
+		.metadata = { { LZMA_METADATA, "zstd:level=22:adapt", "null" } },
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
 		.order = "auto",
 		.window_bits = 8,
@@ -215,6 +219,13 @@ struct codec_spec dw_level_codec(uint32_t number, int use)
 
 	first_built_in(chain_of(number, use), &spec);
 	return spec;
+}
+
+bool dw_level_dense_metadata(uint32_t number, struct codec_spec *spec_out)
+{
+	const char *text = levels[number].dense_metadata;
+
+	return text && dw_codec_parse(text, spec_out, NULL) == 0;
 }
 
 /* -- the table, for programs: see <dwarfs/builder.h> --------------------------------- */

@@ -15,6 +15,9 @@ uint32_t dw_level_block_bits(uint32_t number);
 /* Codec of a level for a use (DWARFS_CODEC_...): the best one that is built in. */
 struct codec_spec dw_level_codec(uint32_t number, int use);
 
+/* The codec that a level tries for metadata besides that one; false if there is none. */
+bool dw_level_dense_metadata(uint32_t number, struct codec_spec *spec_out);
+
 /* Set match search, order and the codec for dense blocks, for all categories. */
 void dw_level_apply(uint32_t number, struct stream_settings *settings);
 

@@ -164,6 +164,9 @@ static void apply_level(dwarfs_builder *builder)
 	for (int use = 0; use < DW_CODEC_USES; use++)
 		if (!options->codec_was_set[use])
 			options->codecs[use] = dw_level_codec(builder->level, use);
+	options->has_dense_metadata =
+		!options->codec_was_set[DWARFS_CODEC_METADATA] &&
+		dw_level_dense_metadata(builder->level, &options->dense_metadata);
 }
 
 /* A time is rounded down to the resolution, which must not pass the least one. */

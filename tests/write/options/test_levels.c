@@ -54,16 +54,21 @@ static void level_0_does_not_compress(void **state)
 	assert_ptr_equal(settings_of(0, CATEGORY_FITS_IMAGE).order.ops, &dw_order_none);
 }
 
-static void metadata_is_compressed_from_level_7_on(void **state)
+static void metadata_is_compressed_from_level_3_on(void **state)
 {
-	struct codec_spec spec;
-	bool any = dw_codec_parse("zstd", &spec, NULL) == 0 ||
-		   dw_codec_parse("lzma", &spec, NULL) == 0;
+	bool has_zstd = dw_codec_can_pack(CODEC_ZSTD),
+	     has_lzma = dw_codec_can_pack(CODEC_LZMA);
 
-	for (uint32_t level = 0; level <= DW_MAX_LEVEL; level++)
-		assert_int_equal(dw_level_codec(level, DWARFS_CODEC_METADATA).id !=
-					 CODEC_NONE,
-				 level >= 7 && any);
+	for (uint32_t level = 0; level <= DW_MAX_LEVEL; level++) {
+		struct codec_spec spec = dw_level_codec(level, DWARFS_CODEC_METADATA),
+				  dense;
+
+		assert_int_equal(spec.id != CODEC_NONE,
+				 (level >= 3 && has_zstd) || (level >= 7 && has_lzma));
+		assert_true(level > 7 || !has_zstd || level < 3 || spec.id == CODEC_ZSTD);
+		assert_int_equal(dw_level_dense_metadata(level, &dense),
+				 level == 7 && has_lzma);
+	}
 }
 
 static void categories_differ_where_that_is_better(void **state)
@@ -97,7 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_level_is_complete),
 		cmocka_unit_test(level_0_does_not_compress),
-		cmocka_unit_test(metadata_is_compressed_from_level_7_on),
+		cmocka_unit_test(metadata_is_compressed_from_level_3_on),
 		cmocka_unit_test(categories_differ_where_that_is_better),
 	};
 
