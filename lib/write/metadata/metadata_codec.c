@@ -15,7 +15,8 @@
  * decompressing, where the image would not get noticeably smaller.
  *
  * Opening takes 1.6 ms longer with 0.8 MB that zstd 22 has compressed, and 16 ms with
- * 0.9 MB by lzma; six releases of pandas at levels 7 and 9 are 0.6 and 0.8 % smaller.
+ * 0.9 MB by lzma; six releases of pandas at levels 7 and 9 are 0.6 and 0.8 % smaller. At level 5, 24
+ * releases of a framework and 16 of a compiler are 13 and 15 % smaller, and open 1.4 and 2.2 ms later.
  */
 #define LEAST_METADATA_SHARE 1000 /* one part in; up to QUICK_METADATA_BYTES */
 #define SMALL_METADATA_SHARE 50
