@@ -67,8 +67,7 @@ struct level_defaults {
 	struct codec_chain blocks, metadata, waveform;
 	const char *dense;   /* codec for blocks that it makes clearly smaller, or NULL */
 	const char *literal; /* codec for blocks with few repeats, or NULL */
-	const char
-		*dense_metadata; /* tried for metadata besides the usual codec, or NULL */
+	const char *dense_metadata; /* tried besides the codec for metadata, or NULL */
 	const char *order;
 	uint32_t window_bits, step_bits;
 };
