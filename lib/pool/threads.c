@@ -28,12 +28,11 @@ static void *thread_main(void *user)
 static int prepare(struct threads *threads, uint32_t limit, void *(*run)(void *),
 		   void *argument, dwarfs_error **err)
 {
+	if (!threads->list && !(threads->list = dw_calloc(limit, sizeof(*threads->list))))
+		return dw_fail_nomem(err);
 	if (threads->start)
 		return 0;
-	dw_free(threads->list);
-	threads->list = dw_calloc(limit, sizeof(*threads->list));
-	threads->start = dw_malloc(sizeof(*threads->start));
-	if (!threads->list || !threads->start)
+	if (!(threads->start = dw_malloc(sizeof(*threads->start))))
 		return dw_fail_nomem(err);
 	*threads->start = (struct thread_start){ run, argument, dw_current_allocator };
 	threads->process = getpid();

@@ -8,12 +8,14 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
 
 #include "pool/pool.h"
+#include "pool/threads.h"
 
 #define NOBODY UINT64_MAX
 
@@ -378,6 +380,50 @@ static void each_job_has_a_thread_up_to_all_workers(void **state)
 	}
 }
 
+struct scarce {
+	int left; /* allocations until one fails */
+};
+
+static void *allocate_scarce(size_t bytes, void *user)
+{
+	struct scarce *scarce = user;
+
+	return scarce->left-- == 0 ? NULL : malloc(bytes);
+}
+
+static void release_scarce(void *block, size_t bytes, void *user)
+{
+	free(block);
+}
+
+static void *end_at_once(void *argument)
+{
+	return NULL;
+}
+
+static void a_thread_starts_after_one_that_lacked_memory(void **state)
+{
+	for (int failing = 0; failing < 2; failing++) {
+		struct scarce scarce = { failing };
+		const dwarfs_allocator allocator = { .struct_bytes = sizeof(allocator),
+						     .user = &scarce,
+						     .allocate = allocate_scarce,
+						     .release = release_scarce };
+		const dwarfs_allocator *before = dw_current_allocator;
+		struct threads threads = { 0 };
+		int first, second;
+
+		dw_current_allocator = &allocator;
+		first = dw_threads_start_one(&threads, 2, end_at_once, NULL, NULL);
+		second = dw_threads_start_one(&threads, 2, end_at_once, NULL, NULL);
+		dw_current_allocator = before;
+		assert_int_equal(first, DWARFS_ERR_NOMEM);
+		assert_int_equal(second, 0);
+		assert_int_equal(threads.count, 1);
+		dw_threads_join(&threads);
+	}
+}
+
 static void a_pool_at_its_limit_can_be_freed(void **state)
 {
 	struct crowd crowd = { .limit = 1 };
@@ -431,6 +477,7 @@ int main(void)
 		cmocka_unit_test(a_raised_limit_is_noticed),
 		cmocka_unit_test(jobs_one_at_a_time_need_one_thread),
 		cmocka_unit_test(each_job_has_a_thread_up_to_all_workers),
+		cmocka_unit_test(a_thread_starts_after_one_that_lacked_memory),
 		cmocka_unit_test(a_pool_at_its_limit_can_be_freed),
 		cmocka_unit_test(nothing_to_do_is_fine),
 		cmocka_unit_test(members_may_be_missing),

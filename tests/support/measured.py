@@ -10,11 +10,13 @@ import tap
 
 SECONDS_EACH = 30
 
+
 def with_peak(*command):
     """Run a program that writes nothing to standard output: the finished process, and the peak of
     its memory in bytes as counted by the kernel."""
     done = subprocess.run([tap.tool("PEAK_MEMORY"), *command], capture_output=True, text=True,
                           check=False, timeout=300)
+    assert done.stdout, f"{command} cannot be started"
     return done, int(done.stdout) << 10
 
 
