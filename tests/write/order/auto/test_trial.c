@@ -354,7 +354,9 @@ static void chunks_count_as_they_are_stored(void **state)
 		put_file(place, name, data, sizeof(data));
 	}
 	assert_int_equal(dwarfs_builder_set_level(builder, 5, NULL), 0);
-	assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA, "null", NULL), 0);
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA, "null", NULL),
+		0);
 	dwarfs_image_free(build_and_open(builder, place, 0));
 	packed = strstr(all_messages(), "order path: ");
 	assert_non_null(packed);
