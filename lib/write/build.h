@@ -46,6 +46,10 @@ int dw_build_run_copy(struct build *build, struct source_image *image,
 
 int dw_build_metadata(struct build *build, dwarfs_error **err);
 
+/* Change a codec for so many bytes of a section to what the memory limit allows, and warn of it. */
+void dw_build_fit_codec(const struct build *build, uint64_t bytes,
+			struct codec_spec *codec);
+
 /* History of the images of the input, if it is kept, and of this run. */
 int dw_build_history(struct build *build, dwarfs_error **err);
 

@@ -59,23 +59,29 @@ static int pack_section(struct build *build, const struct source_image *image,
 			dwarfs_error **err)
 {
 	uint32_t type = section->header.type;
-	const struct codec_spec *codec = codec_of(build, type);
+	struct codec_spec codec = *codec_of(build, type);
+	auto_packed_section struct packed_section packed = { 0 };
 	struct record_ranges records;
 	struct denser_codec denser;
 	bool has_records = false, has_denser = false;
 	int ret = 0;
 
+	if (type != DWARFS_SECTION_SCHEMA)
+		dw_build_fit_codec(build, section->payload.size, &codec);
 	if (type == DWARFS_SECTION_METADATA) {
 		ret = find_records(image, section, &records, &has_records, err);
-		has_denser = dw_denser_metadata_codec(&build->run, codec,
+		has_denser = dw_denser_metadata_codec(&build->run, &codec,
 						      section->payload.size, 0, &denser);
 	}
-	if (ret < 0)
+	if (ret < 0 ||
+	    (ret = dw_section_pack(&build->sections, type, &codec,
+				   has_denser ? &denser : NULL,
+				   dw_buffer_span(&section->payload),
+				   has_records ? &records : NULL, &packed, err)) < 0)
 		return ret;
-	return dw_section_writer_pack_smaller(&build->sections, type, codec,
-					      has_denser ? &denser : NULL,
-					      dw_buffer_span(&section->payload),
-					      has_records ? &records : NULL, stored, err);
+	if (stored)
+		*stored = packed.stored.size;
+	return dw_section_writer_write_packed(&build->sections, &packed, err);
 }
 
 /* Copy the section, unless the options leave it out. */

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "os/memory_size.h"
 #include "write/build.h"
 #include "write/categorize/categorize.h"
 #include "write/digests/digest_section.h"
@@ -17,8 +18,8 @@
 
 /* -- metadata ------------------------------------------------------------------------ */
 
-static void fit_metadata_codec(const struct build *build, uint64_t bytes,
-			       struct codec_spec *codec)
+void dw_build_fit_codec(const struct build *build, uint64_t bytes,
+			struct codec_spec *codec)
 {
 	const char *what = "is compressed with less memory";
 	uint64_t before = dw_codec_memory(codec, (size_t)bytes);
@@ -37,25 +38,56 @@ static void fit_metadata_codec(const struct build *build, uint64_t bytes,
 	       build->run.options->memory_limit >> 20, what);
 }
 
-static int pack_metadata(struct build *build, const struct codec_spec *codec,
-			 const struct buffer *schema, struct buffer *data,
-			 dwarfs_error **err)
+/* The tables of the metadata and their schema. */
+struct tables {
+	struct buffer schema, data;
+	struct packed_section packed_schema, packed_data;
+};
+
+static void free_tables(struct tables *tables)
+{
+	dw_packed_section_free(&tables->packed_schema);
+	dw_packed_section_free(&tables->packed_data);
+	dw_buffer_free(&tables->schema);
+	dw_buffer_free(&tables->data);
+}
+#define auto_tables __attribute__((cleanup(free_tables)))
+
+static uint64_t stored_bytes(const struct tables *tables)
+{
+	return tables->packed_schema.stored.size + tables->packed_data.stored.size;
+}
+
+static int pack_tables(const struct build *build, const struct codec_spec *codec,
+		       struct tables *tables, dwarfs_error **err)
 {
 	struct record_ranges records;
 	struct denser_codec denser;
-	bool has_denser = dw_denser_metadata_codec(&build->run, codec, data->size,
+	bool has_denser = dw_denser_metadata_codec(&build->run, codec, tables->data.size,
 						   build->chunks.count, &denser);
-	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
-					 &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
-					 dw_buffer_span(schema), NULL, NULL, err);
+	int ret = dw_section_pack(&build->sections, DWARFS_SECTION_SCHEMA,
+				  &build->run.options->codecs[DWARFS_CODEC_SCHEMA], NULL,
+				  dw_buffer_span(&tables->schema), NULL,
+				  &tables->packed_schema, err);
 
-	if (ret < 0 || (ret = dw_record_ranges_find(dw_buffer_span(schema), data,
-						    &records, err)) < 0)
+	if (ret < 0 || (ret = dw_record_ranges_find(dw_buffer_span(&tables->schema),
+						    &tables->data, &records, err)) < 0)
 		return ret;
-	return dw_section_writer_pack_smaller(
-		&build->sections, DWARFS_SECTION_METADATA, codec,
-		has_denser ? &denser : NULL, dw_buffer_span(data), &records,
-		&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+	return dw_section_pack(&build->sections, DWARFS_SECTION_METADATA, codec,
+			       has_denser ? &denser : NULL, dw_buffer_span(&tables->data),
+			       &records, &tables->packed_data, err);
+}
+
+static int write_tables(struct build *build, const struct tables *tables,
+			dwarfs_error **err)
+{
+	int ret = dw_section_writer_write_packed(&build->sections, &tables->packed_schema,
+						 err);
+
+	build->run.counts[DWARFS_COUNT_BYTES_METADATA] = tables->packed_data.stored.size;
+	return ret < 0 ? ret
+		       : dw_section_writer_write_packed(&build->sections,
+							&tables->packed_data, err);
 }
 
 /* When the image was made: the oldest time of the images that entries come from, so that data
@@ -81,6 +113,42 @@ static bool find_create_timestamp(const struct build *build, uint64_t *seconds_o
 	return options->create_timestamp;
 }
 
+/* Tables that are made to be compressed are larger before: names are not packed, for example. So
+ * random names, of which a codec saves as little, may take more. */
+static int write_compressed(struct build *build, struct metadata_input *input,
+			    struct codec_spec codec, uint64_t plain_bytes,
+			    bool *written_out, dwarfs_error **err)
+{
+	bool was_set = build->run.options->codec_was_set[DWARFS_CODEC_METADATA];
+	auto_tables struct tables tables = { 0 };
+	int ret;
+
+	input->compressed = true;
+	if ((ret = dw_metadata(input, &tables.schema, &tables.data, err)) < 0)
+		return ret;
+	dw_os_trim();
+	dw_build_fit_codec(build, tables.data.size, &codec);
+	if (codec.id == CODEC_NONE)
+		return 0;
+	if ((ret = pack_tables(build, &codec, &tables, err)) < 0)
+		return ret;
+	*written_out = was_set || stored_bytes(&tables) < plain_bytes;
+	return *written_out ? write_tables(build, &tables, err) : 0;
+}
+
+/* The tables as they are stored without compression. */
+static int make_plain(const struct build *build, struct metadata_input *input,
+		      struct tables *tables, dwarfs_error **err)
+{
+	const struct codec_spec none = { .id = CODEC_NONE };
+	int ret;
+
+	input->compressed = false;
+	if ((ret = dw_metadata(input, &tables->schema, &tables->data, err)) < 0)
+		return ret;
+	return pack_tables(build, &none, tables, err);
+}
+
 int dw_build_metadata(struct build *build, dwarfs_error **err)
 {
 	struct metadata_input input = {
@@ -91,26 +159,32 @@ int dw_build_metadata(struct build *build, dwarfs_error **err)
 		.block_streams = &build->block_streams,
 		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
 	};
-	auto_buffer struct buffer schema = { 0 }, data = { 0 };
+	auto_tables struct tables tables = { 0 };
+	uint64_t plain_bytes;
 	struct codec_spec codec;
+	bool written = false;
 	int ret;
 
 	input.has_create_timestamp =
 		find_create_timestamp(build, &input.create_timestamp);
 	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
 		    0 ||
-	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)
+	    (ret = make_plain(build, &input, &tables, err)) < 0)
 		return ret;
-	codec = dw_metadata_codec(&build->run, data.size, build->sections.bytes);
-	fit_metadata_codec(build, data.size, &codec);
+	codec = dw_metadata_codec(&build->run, tables.data.size, build->sections.bytes);
 	if (codec.id == CODEC_NONE)
-		return pack_metadata(build, &codec, &schema, &data, err);
-	dw_buffer_free(&schema);
-	dw_buffer_free(&data);
-	input.compressed = true;
-	if ((ret = dw_metadata(&input, &schema, &data, err)) < 0)
+		return write_tables(build, &tables, err);
+	plain_bytes = stored_bytes(&tables);
+	free_tables(&tables);
+	tables = (struct tables){ 0 };
+	ret = write_compressed(build, &input, codec, plain_bytes, &written, err);
+	if (ret < 0 || written)
 		return ret;
-	return pack_metadata(build, &codec, &schema, &data, err);
+	dw_log(build->run.context, DWARFS_LOG_VERBOSE,
+	       "metadata is stored without compression");
+	if ((ret = make_plain(build, &input, &tables, err)) < 0)
+		return ret;
+	return write_tables(build, &tables, err);
 }
 
 /* -- extended attributes ------------------------------------------------------------- */
@@ -126,9 +200,9 @@ int dw_build_xattrs(struct build *build, dwarfs_error **err)
 
 	if (ret < 0 || data.size == 0)
 		return ret;
-	fit_metadata_codec(build, data.size, &codec);
+	dw_build_fit_codec(build, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
-				      dw_buffer_span(&data), NULL, NULL, err);
+				      dw_buffer_span(&data), err);
 }
 
 /* -- digests ------------------------------------------------------------------------- */
@@ -173,9 +247,9 @@ int dw_build_digests(struct build *build, dwarfs_error **err)
 		    0 ||
 	    (ret = dw_digest_section(&input, &data, err)) < 0 || data.size == 0)
 		return ret;
-	fit_metadata_codec(build, data.size, &codec);
+	dw_build_fit_codec(build, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_DIGESTS, &codec,
-				      dw_buffer_span(&data), NULL, NULL, err);
+				      dw_buffer_span(&data), err);
 }
 
 /* -- history ------------------------------------------------------------------------- */
@@ -265,7 +339,7 @@ int dw_build_history(struct build *build, dwarfs_error **err)
 		return ret;
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_HISTORY,
 				      &options->codecs[DWARFS_CODEC_HISTORY],
-				      dw_buffer_span(&data), NULL, NULL, err);
+				      dw_buffer_span(&data), err);
 }
 
 int dw_build_copied_sections(struct build *build, dwarfs_error **err)

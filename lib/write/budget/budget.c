@@ -371,7 +371,7 @@ static int plan_for_limit(struct memory_plan *plan, dwarfs_context *context,
 	}
 	plan->budget.trial_workers = plan->budget.workers;
 	plan_orders(plan, context, limit);
-	plan->budget.metadata_bytes = limit - dw_estimate_records(&plan->workload);
+	plan->budget.metadata_bytes = limit - dw_estimate_frozen(&plan->workload);
 	return 0;
 }
 

@@ -191,7 +191,8 @@ uint64_t dw_estimate_order(const struct workload *workload, uint64_t shingles,
 			       SKETCH_BYTES_PER_SHINGLE;
 }
 
-uint64_t dw_estimate_metadata(const struct workload *workload, uint64_t chunks)
+/* What the tables are frozen from. */
+static uint64_t tables_bytes(const struct workload *workload)
 {
 	uint64_t tables =
 		workload->entries * (sizeof(struct freeze_entry) + FROZEN_ENTRY / 2) +
@@ -201,6 +202,16 @@ uint64_t dw_estimate_metadata(const struct workload *workload, uint64_t chunks)
 		workload->names * (sizeof(struct span) + 4 * sizeof(uint32_t)) +
 		2 * workload->name_bytes + workload->files * 4 * sizeof(uint32_t);
 
-	return dw_estimate_records(workload) + with_waste(tables) +
+	return with_waste(tables);
+}
+
+uint64_t dw_estimate_metadata(const struct workload *workload, uint64_t chunks)
+{
+	return dw_estimate_records(workload) + tables_bytes(workload) +
 	       chunks * (sizeof(struct chunk) + 2 * sizeof(struct freeze_chunk));
+}
+
+uint64_t dw_estimate_frozen(const struct workload *workload)
+{
+	return dw_estimate_records(workload) + tables_bytes(workload) / 2;
 }

@@ -145,20 +145,14 @@ static bool is_readable(uint32_t type, uint64_t bytes, uint64_t stored)
 	       bytes <= DW_METADATA_LIMIT || bytes / DW_METADATA_RATIO < stored;
 }
 
-/* A payload as packed, and by what: CODEC_NONE where it is to be stored as it is. */
-struct packed_payload {
-	struct buffer bytes;
-	uint32_t compression;
-};
-
-static void free_payload(struct packed_payload *payload)
+void dw_packed_section_free(struct packed_section *packed)
 {
-	dw_buffer_free(&payload->bytes);
+	dw_buffer_free(&packed->bytes);
 }
 
-static int pack_payload(uint32_t type, const struct codec_spec *spec, struct span data,
+static int pack_section(uint32_t type, const struct codec_spec *spec, struct span data,
 			const struct record_ranges *records,
-			struct packed_payload *payload, dwarfs_error **err)
+			struct packed_section *packed, dwarfs_error **err)
 {
 	auto_codec struct codec *codec = NULL;
 	int ret;
@@ -166,11 +160,14 @@ static int pack_payload(uint32_t type, const struct codec_spec *spec, struct spa
 	if ((ret = dw_codec_new(spec, data.size, &codec, err)) < 0)
 		return ret;
 	dw_codec_set_records(codec, records);
-	if ((ret = dw_codec_pack(codec, data, &payload->bytes, &payload->compression,
+	packed->type = type;
+	if ((ret = dw_codec_pack(codec, data, &packed->bytes, &packed->compression,
 				 err)) < 0)
 		return ret;
-	if (!is_readable(type, data.size, payload->bytes.size))
-		payload->compression = CODEC_NONE;
+	if (!is_readable(type, data.size, packed->bytes.size))
+		packed->compression = CODEC_NONE;
+	packed->stored =
+		packed->compression == CODEC_NONE ? data : dw_buffer_span(&packed->bytes);
 	return 0;
 }
 
@@ -183,54 +180,57 @@ static uint64_t least_saved(const struct section_writer *sections,
 	return share > denser->least_bytes ? share : denser->least_bytes;
 }
 
-static int pack_denser(const struct section_writer *sections, uint32_t type,
+static int pack_denser(const struct section_writer *sections,
 		       const struct denser_codec *denser, struct span data,
-		       const struct record_ranges *records,
-		       struct packed_payload *payload, dwarfs_error **err)
+		       const struct record_ranges *records, struct packed_section *packed,
+		       dwarfs_error **err)
 {
-	__attribute__((cleanup(free_payload))) struct packed_payload other = { 0 };
-	struct buffer replaced = payload->bytes;
-	uint64_t least = least_saved(sections, denser, replaced.size);
+	auto_packed_section struct packed_section other = { 0 };
+	struct packed_section replaced = *packed;
+	uint64_t least = least_saved(sections, denser, replaced.stored.size);
 	int ret;
 
-	if (payload->compression == CODEC_NONE || replaced.size / 4 * 3 < least)
+	if (packed->compression == CODEC_NONE || replaced.stored.size / 4 * 3 < least)
 		return 0;
-	if ((ret = pack_payload(type, &denser->codec, data, records, &other, err)) < 0)
+	if ((ret = pack_section(packed->type, &denser->codec, data, records, &other,
+				err)) < 0)
 		return ret;
-	if (other.compression == CODEC_NONE || other.bytes.size + least > replaced.size)
+	if (other.compression == CODEC_NONE ||
+	    other.stored.size + least > replaced.stored.size)
 		return 0;
-	*payload = other;
-	other.bytes = replaced;
+	*packed = other;
+	other = replaced;
 	return 0;
 }
 
-int dw_section_writer_pack_smaller(struct section_writer *sections, uint32_t type,
-				   const struct codec_spec *codec,
-				   const struct denser_codec *denser, struct span data,
-				   const struct record_ranges *records,
-				   uint64_t *stored_out, dwarfs_error **err)
+int dw_section_pack(const struct section_writer *sections, uint32_t type,
+		    const struct codec_spec *codec, const struct denser_codec *denser,
+		    struct span data, const struct record_ranges *records,
+		    struct packed_section *packed_out, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_payload))) struct packed_payload payload = { 0 };
-	int ret = pack_payload(type, codec, data, records, &payload, err);
+	int ret = pack_section(type, codec, data, records, packed_out, err);
 
 	if (ret == 0 && denser)
-		ret = pack_denser(sections, type, denser, data, records, &payload, err);
-	if (ret < 0)
-		return ret;
-	if (payload.compression != CODEC_NONE)
-		data = dw_buffer_span(&payload.bytes);
-	if (stored_out)
-		*stored_out = data.size;
-	return seal_and_write(sections, type, payload.compression, data, err);
+		ret = pack_denser(sections, denser, data, records, packed_out, err);
+	return ret;
+}
+
+int dw_section_writer_write_packed(struct section_writer *sections,
+				   const struct packed_section *packed,
+				   dwarfs_error **err)
+{
+	return seal_and_write(sections, packed->type, packed->compression, packed->stored,
+			      err);
 }
 
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct codec_spec *codec, struct span data,
-			   const struct record_ranges *records, uint64_t *stored_out,
 			   dwarfs_error **err)
 {
-	return dw_section_writer_pack_smaller(sections, type, codec, NULL, data, records,
-					      stored_out, err);
+	auto_packed_section struct packed_section packed = { 0 };
+	int ret = pack_section(type, codec, data, NULL, &packed, err);
+
+	return ret < 0 ? ret : dw_section_writer_write_packed(sections, &packed, err);
 }
 
 int dw_section_writer_copy(struct section_writer *sections,

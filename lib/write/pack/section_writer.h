@@ -38,14 +38,13 @@ int dw_section_writer_write_shared(struct section_writer *sections,
 				   dwarfs_error **err);
 
 /* Pack, seal and write a section other than a block. Those of our own, which the index
- * does not list, must come last. records: which of its bytes are records; NULL: not known. */
+ * does not list, must come last. */
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct codec_spec *codec, struct span data,
-			   const struct record_ranges *records, uint64_t *stored_out,
 			   dwarfs_error **err);
 
-/* A codec that takes longer, and what it must save to be used: so many bytes, and of all sections up
- * to this one so many of SHARE_OF_ALL parts. */
+/* A codec that takes longer, and what it must save to be used: a number of bytes, and a share of all
+ * sections up to this one, in parts of SHARE_OF_ALL. */
 struct denser_codec {
 	struct codec_spec codec;
 	uint64_t least_bytes;
@@ -54,13 +53,29 @@ struct denser_codec {
 
 #define SHARE_OF_ALL UINT32_C(1000000)
 
-/* dw_section_writer_pack() with the denser codec if that saves enough. It is tried only if three
- * quarters of what the first codec leaves would be enough; NULL: never. */
-int dw_section_writer_pack_smaller(struct section_writer *sections, uint32_t type,
-				   const struct codec_spec *codec,
-				   const struct denser_codec *denser, struct span data,
-				   const struct record_ranges *records,
-				   uint64_t *stored_out, dwarfs_error **err);
+/* A section that is packed and not yet written. All zero: none. */
+struct packed_section {
+	uint32_t type, compression;
+	struct span stored;  /* `bytes`, or the data that was to be packed */
+	struct buffer bytes; /* as packed */
+};
+
+void dw_packed_section_free(struct packed_section *packed);
+#define auto_packed_section __attribute__((cleanup(dw_packed_section_free)))
+
+/* Pack a section that follows those written, without writing it. With a denser codec, that one is
+ * used if it saves enough; it is tried only if three quarters of what the first codec leaves would
+ * be enough. NULL: none. records: which bytes are records; NULL: not known. The data must exist as
+ * long as the result. */
+int dw_section_pack(const struct section_writer *sections, uint32_t type,
+		    const struct codec_spec *codec, const struct denser_codec *denser,
+		    struct span data, const struct record_ranges *records,
+		    struct packed_section *packed_out, dwarfs_error **err);
+
+/* Seal and write it. */
+int dw_section_writer_write_packed(struct section_writer *sections,
+				   const struct packed_section *packed,
+				   dwarfs_error **err);
 
 /* Write a section as it is stored in another image, with the next number. A damaged one
  * keeps its hashes, which stay wrong. */

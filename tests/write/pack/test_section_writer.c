@@ -56,18 +56,17 @@ static void sections_are_numbered_and_listed(void **state)
 	struct span schema = { (const uint8_t *)"schema", 6 };
 	struct span metadata = { (const uint8_t *)"metadata", 8 };
 	struct codec_spec none = { .id = CODEC_NONE };
-	uint64_t stored = 0, index[3];
+	uint64_t index[3];
 	size_t second = DW_HEADER_BYTES + 6, third = second + DW_HEADER_BYTES + 8;
 
 	dw_progress_start(&run.progress, NULL);
 	assert_int_equal(dwarfs_sink_new(append, NULL, &written, &run.output, NULL), 0);
 	assert_int_equal(dw_section_writer_pack(&sections, DWARFS_SECTION_SCHEMA, &none,
-						schema, NULL, &stored, NULL),
+						schema, NULL),
 			 0);
-	assert_int_equal(stored, 6);
 	assert_int_equal(sections.bytes, second);
 	assert_int_equal(dw_section_writer_pack(&sections, DWARFS_SECTION_METADATA, &none,
-						metadata, NULL, NULL, NULL),
+						metadata, NULL),
 			 0);
 	assert_int_equal(dw_section_writer_write_index(&sections, NULL), 0);
 	assert_int_equal(dw_sink_commit(run.output, NULL), 0);
@@ -118,6 +117,7 @@ static uint32_t pack_with_zstd(uint32_t type, const struct denser_codec *denser,
 	struct written written = { .size = 0 };
 	struct build_run run = { 0 };
 	struct section_writer sections = { .run = &run };
+	auto_packed_section struct packed_section packed = { 0 };
 	struct codec_spec codec;
 	struct section_header header;
 
@@ -125,9 +125,12 @@ static uint32_t pack_with_zstd(uint32_t type, const struct denser_codec *denser,
 	dw_progress_start(&run.progress, NULL);
 	assert_int_equal(dwarfs_sink_new(keep_header, NULL, &written, &run.output, NULL),
 			 0);
-	assert_int_equal(dw_section_writer_pack_smaller(&sections, type, &codec, denser,
-							data, NULL, stored_out, NULL),
+	assert_int_equal(dw_section_pack(&sections, type, &codec, denser, data, NULL,
+					 &packed, NULL),
 			 0);
+	assert_int_equal(sections.bytes, 0);
+	assert_int_equal(dw_section_writer_write_packed(&sections, &packed, NULL), 0);
+	*stored_out = packed.stored.size;
 	dwarfs_sink_free(run.output);
 	dw_section_writer_free(&sections);
 	assert_true(dw_section_header_parse(written.bytes, &header));
