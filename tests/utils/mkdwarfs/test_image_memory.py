@@ -9,6 +9,7 @@ import atexit
 import os
 import random
 import shutil
+import tarfile
 import tempfile
 import unittest
 
@@ -55,6 +56,22 @@ class Memory(rewritten.Case):
                              "-N8")
             self.assertLess(peak, 80 * MIB, mode)
             self.assertEqual(os.path.getsize(self.path("made")) // MIB, BYTES // MIB)
+
+    def test_compressing_metadata_again(self):
+        absent.need("zstd")
+        archive, image = self.path("names.tar"), self.path("image")
+        names = random.Random(4)
+
+        with open(archive, "wb") as out:
+            for _ in range(60000):  # empty files
+                header = tarfile.TarInfo(f"{names.getrandbits(80):x}").tobuf(tarfile.USTAR_FORMAT)
+                out.write(header)
+            out.write(bytes(1024))
+        self.make(image, [archive], "-l0")
+        peak = self.peak("-i", image, "-o", self.path("made"), "--recompress=metadata", "-L40m",
+                         level="-l6")
+        self.assertLess(peak, 40 * MIB)
+        self.assertLess(os.path.getsize(self.path("made")), os.path.getsize(image))
 
     def test_appending(self):
         path, image = self.large()

@@ -503,6 +503,27 @@ class Image(cli.Case):
         self.assertEqual(by_type["METADATA_V2"], {"LZMA"})
         self.expect(run("DWARFSCK", "-q", "--check-integrity", image), 0)
 
+    def test_metadata_is_not_compressed_where_that_is_larger(self):
+        absent.need("zstd")
+        names = random.Random(5)
+
+        for _ in range(600):  # nothing else to compress, and names are packed without a codec
+            digits = f"{names.getrandbits(64):016x}"
+            self.write(f"names/{digits[0]}/{digits}")
+
+        def pack(*options):
+            image = self.path("x")
+            self.expect(run("MKDWARFS", "-i", self.path("names"), "-o", image, "-f", "--no-progress",
+                            "--no-history", "--no-create-timestamp", *options), 0)
+            codec = next(section["compression"] for section in self.info(image)["sections"]
+                         if section["type"] == "METADATA_V2")
+            return os.path.getsize(image), codec
+
+        for level in ("-l3", "-l5", "-l7", "-l9"):
+            self.assertLessEqual(pack(level)[0], pack(level, "--metadata-compression=null")[0], level)
+        self.assertEqual(pack("-l3")[1], "NONE")
+        self.assertEqual(pack("-l3", "--metadata-compression=zstd:level=7")[1], "ZSTD")
+
     def test_small_and_large_metadata_stay_uncompressed(self):
         absent.need("zstd")
 

@@ -86,6 +86,8 @@ static void bounds_grow_with_the_input(void **state)
 	assert_true(dw_estimate_records(&names) >= base + 1000);
 	assert_true(dw_estimate_metadata(&names, 0) >=
 		    dw_estimate_records(&names) + 2000);
+	assert_true(dw_estimate_frozen(&names) > dw_estimate_records(&names));
+	assert_true(dw_estimate_frozen(&names) < dw_estimate_metadata(&names, 0));
 	assert_true(dw_estimate_metadata(&none, 1000) >=
 		    dw_estimate_metadata(&none, 0) + 1000 * sizeof(struct chunk));
 }
