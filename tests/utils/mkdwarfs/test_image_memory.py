@@ -64,7 +64,7 @@ class Memory(rewritten.Case):
 
         with open(archive, "wb") as out:
             for _ in range(60000):  # empty files
-                header = tarfile.TarInfo(f"{names.getrandbits(80):x}").tobuf(tarfile.USTAR_FORMAT)
+                header = tarfile.TarInfo(f"{names.getrandbits(256):x}").tobuf(tarfile.USTAR_FORMAT)
                 out.write(header)
             out.write(bytes(1024))
         self.make(image, [archive], "-l0")
