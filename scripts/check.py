@@ -114,7 +114,7 @@ def print_slowest(records):
 def temporary_files():
     """The environment of tests, with temporary files in memory if it can hold all of them:
     creating a file on ext4 soon after many were removed takes several times as long. Files that
-    must be on a disk (in the suite "disk") are in any case."""
+    must be on a disk (in the suite "disk") are on one in any case."""
     with contextlib.ExitStack() as stack:
         environment = dict(os.environ)
         if "TMPDIR" not in environment and memory_will_do():

@@ -72,13 +72,14 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * unless a codec was set for the category.
  *
  * Levels 0 to 2 do not compress metadata, so that images open faster. Levels 3 to 9
- * compress it only if its share of blocks and metadata is large enough: at least 0.1 %
- * for metadata up to 1 MiB, 2 % up to 8 MiB, 5 % above that. If the metadata of an added
- * image is compressed, they compress up to 8 MiB whatever the share. Level 7 uses lzma
- * instead of zstd where that saves at least 4 KiB, 1 % of blocks and metadata, and 4 % of
- * them for each MiB of metadata before compression. A codec that was set by
- * dwarfs_builder_set_codec() is always used. If the codec of a level was not built in,
- * the nearest available one is used.
+ * compress it only if that makes it smaller and its share of blocks and metadata is
+ * large enough: at least 0.1 % for metadata up to 1 MiB, 2 % up to 8 MiB, 5 % above
+ * that. If the metadata of an added image is compressed, they compress up to 8 MiB
+ * whatever the share. Level 7 uses lzma instead of zstd where that saves at least 4
+ * KiB, 1 % of blocks and metadata, and 4 % of them for each MiB of metadata before
+ * compression. A codec that was set by dwarfs_builder_set_codec() is always used. If
+ * the codec of a level was not built in, the nearest available one is used; without
+ * zstd, levels 3 to 6 do not compress metadata.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7

@@ -31,7 +31,7 @@ struct pool {
 
 	/* used only by the submitting thread */
 	uint32_t worker_count; /* requested; 0: inline */
-	bool no_more_threads;  /* the system refused one */
+	bool no_more_threads;  /* the last start failed */
 	struct threads threads;
 	void *inline_worker;
 	bool has_inline_worker;

@@ -30,8 +30,8 @@ int dw_tasks_new(uint32_t threads, struct tasks **tasks_out, dwarfs_error **err)
 void dw_tasks_free(struct tasks *tasks);
 DW_DEFINE_AUTO(tasks, struct tasks *, dw_tasks_free)
 
-/* Offer a new task. Without threads this has no effect. It is offered after an error, too: it must
- * exist until it was waited for or the tasks are freed. */
+/* Offer a new task. Without threads this has no effect. If this fails, the task is offered all
+ * the same, and must exist until it was waited for or the tasks are freed. */
 int dw_tasks_offer(struct tasks *tasks, struct task *task, dwarfs_error **err);
 
 /* Run a task, offered or not; if another thread runs it, wait up to this time: false

@@ -58,7 +58,7 @@ class Memory(rewritten.Case):
             self.assertEqual(os.path.getsize(self.path("made")) // MIB, BYTES // MIB)
 
     def test_compressing_metadata_again(self):
-        absent.need("zstd")
+        absent.need("zstd", "archive")
         archive, image = self.path("names.tar"), self.path("image")
         names = random.Random(4)
 
