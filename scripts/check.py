@@ -314,7 +314,8 @@ def valgrind():
 
 
 def platforms():
-    """Other machines with a part of the tests, and each standard of the language."""
+    """Other machines with a part of the tests, each standard of the language, and the reader in one
+    file."""
     counted = None
     with subprocess.Popen([sys.executable, os.path.join(ROOT, "scripts", "platforms"), "fast"],
                           stdout=subprocess.PIPE, encoding="utf-8", errors="replace") as child:
