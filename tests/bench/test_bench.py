@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 
 import tap
 
@@ -78,12 +79,12 @@ def lost(found, against="other"):
 
 def test_generated(suite, top):
     with suite.case("generated: the same bytes from the same seed, others from another"):
-        names = []
-        for name, seed in (("a", 12), ("b", 12), ("c", 13)):
-            names.append(generate.generate(os.path.join(top, name), seed, 0.02))
+        names = [generate.generate(os.path.join(top, name), 12, 0.02) for name in "ab"]
         assert names[0] == names[1] == generate.RELEASES
-        first, again, other = (digest(os.path.join(top, name)) for name in "abc")
-        assert first == again != other
+        assert digest(os.path.join(top, "a")) == digest(os.path.join(top, "b"))
+        with unittest.mock.patch.object(generate, "RELEASES", generate.RELEASES[:1]):
+            [first] = generate.generate(os.path.join(top, "c"), 13, 0.02)
+        assert digest(os.path.join(top, "a", first)) != digest(os.path.join(top, "c", first))
     a = os.path.join(top, "a")
     with suite.case("generated: files and releases have much in common, but are not equal"):
         for first, second in ((("1.4.1", "services.js"), ("1.4.1", "server.js")),
@@ -97,7 +98,7 @@ def test_generated(suite, top):
             for name in names:
                 with open(os.path.join(path, name), "rb") as source:
                     text = source.read()
-                assert not {2, 3, 4} & set(text), name
+                assert text.translate(None, b"\2\3\4") == text, name
         assert sum(len(names) for _, _, names in os.walk(a)) > 130 * len(generate.RELEASES)
 
 
