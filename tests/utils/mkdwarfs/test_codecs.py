@@ -162,7 +162,7 @@ class Options(Codecs):
         absent.need("lzma")
         absent.need("zstd")
         lines = b"".join(b"%010d  GET /a/page/of/some/length/%d HTTP/1.1  200  %d bytes\n"
-                         % (i, i % 7, i % 3) * 100 for i in range(900))
+                         % (i, i % 7, i % 3) * 100 for i in range(400))
         for level, part in (("6", 2 << 20), ("7", 2 << 20), ("9", 8 << 20)):
             if level == "9":
                 lines = (lines * (part // len(lines) + 2))[:part + 100000]
@@ -348,13 +348,13 @@ class Levels(Codecs):
         rng = random.Random(11)
         self.write("tree/log", b"".join(b"<4>Nov 21 12:%02d:%02d host program: all is well\n"
                                         % divmod(number // 40 % 3600, 60)
-                                        for number in range(24000)))
+                                        for number in range(12000)))
         words = [rng.randbytes(rng.randrange(2, 6)).hex().encode() for _ in range(200)]
-        self.write("tree/other", b" ".join(rng.choice(words) for _ in range(30000)))
-        # Numbers that lzma makes much smaller than zstd.
+        self.write("tree/other", b" ".join(rng.choice(words) for _ in range(15000)))
+        # Numbers, more than a sample, that lzma makes much smaller than zstd.
         self.write("numbers/data", b"".join(struct.pack("<IHH", number, number // 64 * 37 % 50, 7)
-                                            for number in range(132000)))
-        self.write("table/data", borders(rng, 1100000))
+                                            for number in range(131200)))
+        self.write("table/data", borders(rng, 1050000))
         for tree, level, codec in (("numbers", "5", "ZSTD"), ("numbers", "6", "LZMA"),
                                    ("numbers", "7", "LZMA"), ("table", "5", "ZSTD"),
                                    ("table", "7", "LZMA")):
@@ -367,12 +367,12 @@ class Levels(Codecs):
         for level, text, other in (("5", "ZSTD", "ZSTD"), ("6", "LZMA", "ZSTD"),
                                    ("7", "LZMA", "ZSTD"), ("8", "LZMA", "LZMA")):
             found = {}
-            image = self.pack("-l", level, "-S20", "--order=path", "-W0")
+            image = self.pack("-l", level, "-S19", "--order=path", "-W0")
             for section in self.sections(image):
                 is_small = section["compressed_size"] * 20 < section["size"]
                 found.setdefault(is_small, set()).add(section["compression"])
             self.assertEqual(found, {True: {text}, False: {other}}, level)
-            image = self.pack("-l", level, "-S20", "-W0", "-C", "zstd:level=5")
+            image = self.pack("-l", level, "-S19", "-W0", "-C", "zstd:level=5")
             self.assertEqual({section["compression"] for section in self.sections(image)},
                              {"ZSTD"})
 
