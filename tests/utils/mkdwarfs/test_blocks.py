@@ -430,7 +430,7 @@ class Difficult(Blocks):
         self.write("tree/c", b"x" * 10 + bytes(15990))
         images = set()
         for workers in ("1", "2", "8", "8", "8"):
-            image, _ = self.pack("-l7", "-N", workers)
+            image, _ = self.pack("-l7", "-C", "null", "-N", workers)
             with open(image, "rb") as file:
                 images.add(file.read())
         self.assertEqual(len(images), 1)
