@@ -307,7 +307,7 @@ def check_rootfs(suite, scratch):
             told_before, told_after = told(source, *command), told(target, *command)
             assert told_before == told_after, f"{command} has another result"
             assert len(told_after) > 1, f"{command} prints nothing"
-        run("chroot", target, "/usr/bin/python3", "-c", "1")
+        run("chroot", target, "/usr/bin/python3", "-B", "-c", "1")
         run("chroot", target, "/bin/sh", "-c", "exit 0")
         run(tap.tool("DWARFSCK"), "--diff", "--diff-resolution=ns", source, image)
     tree.remove(target)
