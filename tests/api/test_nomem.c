@@ -356,6 +356,56 @@ static int build_items(const struct fixture *fixture, dwarfs_error **err)
 	return ret;
 }
 
+/* -- metadata ------------------------------------------------------------------------ */
+
+/* Add empty files whose names differ in three digits. */
+static int add_names(dwarfs_builder *builder, unsigned count, dwarfs_error **err)
+{
+	dwarfs_item *item = NULL;
+	char name[] = "the name of a file 000";
+	int ret = dwarfs_item_new(0100644, &item, err);
+
+	for (unsigned i = 0; ret == 0 && i < count; i++) {
+		snprintf(name + 19, 4, "%03u", i % 1000);
+		ret = dwarfs_builder_add_item(builder, name, 22, item, err);
+	}
+	dwarfs_item_free(item);
+	return ret;
+}
+
+/* At a level that compresses metadata. Its size, or an error. */
+static int build_names(unsigned count, bool plain, dwarfs_error **err)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_builder *builder = NULL;
+	int ret;
+
+	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
+	    (ret = dwarfs_context_set_workers(context, 0, err)) == 0 &&
+	    (ret = dwarfs_builder_new(context, &builder, err)) == 0 &&
+	    (ret = dwarfs_builder_set_level(builder, 3, err)) == 0 &&
+	    (!plain || (ret = dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA,
+						       "null", err)) == 0) &&
+	    (ret = add_names(builder, count, err)) == 0 &&
+	    (ret = write_to_function(builder, discard, NULL, err)) == 0)
+		ret = (int)dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_METADATA);
+	dwarfs_builder_free(builder);
+	dwarfs_context_free(context);
+	return ret;
+}
+
+static int build_one_name(const struct fixture *fixture, dwarfs_error **err)
+{
+	(void)fixture;
+	return build_names(1, false, err);
+}
+
+static int build_many_names(const struct fixture *fixture, dwarfs_error **err)
+{
+	(void)fixture;
+	return build_names(200, false, err);
+}
+
 /* -- the test ------------------------------------------------------------------------ */
 
 static void reading_survives_one_failure(void **state)
@@ -423,6 +473,18 @@ static void building_of_items_survives(void **state)
 	nomem_everywhere(*state, build_items, true);
 }
 
+/* Compressed it is smaller, or not, and then the plain tables are made again. */
+static void compressing_metadata_survives(void **state)
+{
+	int many = build_names(200, false, NULL), plain = build_names(200, true, NULL);
+
+	assert_true(dwarfs_has_codec("zstd") ? many < plain : many == plain);
+	assert_int_equal(build_names(1, false, NULL), build_names(1, true, NULL));
+	nomem_everywhere(*state, build_many_names, false);
+	nomem_everywhere(*state, build_one_name, false);
+	nomem_everywhere(*state, build_one_name, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +500,7 @@ int main(void)
 		cmocka_unit_test(building_survives_the_end_of_memory),
 		cmocka_unit_test(building_with_workers_survives),
 		cmocka_unit_test(building_of_items_survives),
+		cmocka_unit_test(compressing_metadata_survives),
 	};
 
 	return cmocka_run_group_tests(tests, nomem_setup, fixture_teardown);
