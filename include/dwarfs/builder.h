@@ -77,9 +77,9 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * that. If the metadata of an added image is compressed, they compress up to 8 MiB
  * whatever the share. Level 7 uses lzma instead of zstd where that saves at least 4
  * KiB, 1 % of blocks and metadata, and 4 % of them for each MiB of metadata before
- * compression. A codec that was set by dwarfs_builder_set_codec() is always used. If
- * the codec of a level was not built in, the nearest available one is used; without
- * zstd, levels 3 to 6 do not compress metadata.
+ * compression. A codec that was set by dwarfs_builder_set_codec() is used however little
+ * it saves. If the codec of a level was not built in, the nearest available one is used;
+ * without zstd, levels 3 to 6 do not compress metadata.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7
@@ -306,10 +306,12 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
  * the process does not count.
  *
  * To keep a limit, the builder uses, in this order: fewer workers, fewer queued blocks, a
- * coarser index, compressors with less memory, smaller blocks; the log says which. The
- * same limit produces the same image for any number of workers. Without a limit, only the
- * number of workers is reduced, to use at most a quarter of the machine's memory, so that
- * the image does not depend on the machine.
+ * coarser index, compressors with less memory, smaller blocks; the log says which.
+ * If the codec for metadata would exceed the limit, even one that was set, it uses less
+ * memory, or metadata is not compressed.
+ * The same limit produces the same image for any number of workers. Without a limit,
+ * only the number of workers is reduced, to use at most a quarter of the machine's memory,
+ * so that the image does not depend on the machine.
  *
  * @param builder  a builder that has not run yet
  * @param bytes    by how much the resident size of the process may grow; 0 for no limit, the

@@ -46,7 +46,8 @@ int dw_build_run_copy(struct build *build, struct source_image *image,
 
 int dw_build_metadata(struct build *build, dwarfs_error **err);
 
-/* Change a codec for so many bytes of a section to what the memory limit allows, and warn of it. */
+/* Change a codec until the memory limit allows it for a section of so many bytes, to CODEC_NONE if no
+ * option is enough, and warn of that. */
 void dw_build_fit_codec(const struct build *build, uint64_t bytes,
 			struct codec_spec *codec);
 

@@ -113,8 +113,9 @@ static bool find_create_timestamp(const struct build *build, uint64_t *seconds_o
 	return options->create_timestamp;
 }
 
-/* Tables that are made to be compressed are larger before: names are not packed, for example. So
- * random names, of which a codec saves as little, may take more. */
+/* Write the tables compressed, unless they are not smaller than plain tables of this size, or the
+ * memory limit allows no codec. Tables that are made for a codec are larger before it: names are not
+ * packed, for example. If these are random, no codec saves as much as packing does. */
 static int write_compressed(struct build *build, struct metadata_input *input,
 			    struct codec_spec codec, uint64_t plain_bytes,
 			    bool *written_out, dwarfs_error **err)

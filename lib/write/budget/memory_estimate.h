@@ -59,8 +59,8 @@ uint64_t dw_estimate_order(const struct workload *workload, uint64_t shingles,
 /* While tables of this many chunks are made. */
 uint64_t dw_estimate_metadata(const struct workload *workload, uint64_t chunks);
 
-/* When these tables are frozen, without the frozen tables: of what they were made of up to half stays
- * resident, though it was freed and returned (half of 40 MiB, for 300,000 tiny files). */
+/* After tables are frozen, without the frozen ones. Up to half of the memory that they were made in
+ * stays resident although it is free: 20 of 40 MiB, for 300,000 tiny files. */
 uint64_t dw_estimate_frozen(const struct workload *workload);
 
 /* Memory of a chunk while blocks are filled. */

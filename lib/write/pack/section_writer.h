@@ -43,8 +43,8 @@ int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct codec_spec *codec, struct span data,
 			   dwarfs_error **err);
 
-/* A codec that takes longer, and what it must save to be used: a number of bytes, and a share of all
- * sections up to this one, in parts of SHARE_OF_ALL. */
+/* A codec that takes longer, and what it must save to be used: a number of bytes, and a share of this
+ * section and those written before, in parts of SHARE_OF_ALL. */
 struct denser_codec {
 	struct codec_spec codec;
 	uint64_t least_bytes;
