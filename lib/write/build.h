@@ -46,9 +46,9 @@ int dw_build_run_copy(struct build *build, struct source_image *image,
 
 int dw_build_metadata(struct build *build, dwarfs_error **err);
 
-/* Change a codec until the memory limit allows it for a section of so many bytes, to CODEC_NONE if no
- * option is enough, and warn of that. */
-void dw_build_fit_codec(const struct build *build, uint64_t bytes,
+/* Change a codec until the memory limit allows it for a section of this type and so many bytes, to
+ * CODEC_NONE if no option is enough, and warn of that. */
+void dw_build_fit_codec(const struct build *build, uint32_t type, uint64_t bytes,
 			struct codec_spec *codec);
 
 /* History of the images of the input, if it is kept, and of this run. */

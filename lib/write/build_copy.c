@@ -67,7 +67,7 @@ static int pack_section(struct build *build, const struct source_image *image,
 	int ret = 0;
 
 	if (type != DWARFS_SECTION_SCHEMA)
-		dw_build_fit_codec(build, section->payload.size, &codec);
+		dw_build_fit_codec(build, type, section->payload.size, &codec);
 	if (type == DWARFS_SECTION_METADATA) {
 		ret = find_records(image, section, &records, &has_records, err);
 		has_denser = dw_denser_metadata_codec(&build->run, &codec,

@@ -18,7 +18,14 @@
 
 /* -- metadata ------------------------------------------------------------------------ */
 
-void dw_build_fit_codec(const struct build *build, uint64_t bytes,
+static const char *name_of_section(uint32_t type)
+{
+	if (type == DWARFS_SECTION_XATTRS)
+		return "the section of extended attributes";
+	return type == DWARFS_SECTION_DIGESTS ? "the section of digests" : "metadata";
+}
+
+void dw_build_fit_codec(const struct build *build, uint32_t type, uint64_t bytes,
 			struct codec_spec *codec)
 {
 	const char *what = "is compressed with less memory";
@@ -34,8 +41,8 @@ void dw_build_fit_codec(const struct build *build, uint64_t bytes,
 		return;
 	}
 	dw_log(build->run.context, DWARFS_LOG_WARN,
-	       "memory limit of %" PRIu64 " MiB: metadata %s",
-	       build->run.options->memory_limit >> 20, what);
+	       "memory limit of %" PRIu64 " MiB: %s %s",
+	       build->run.options->memory_limit >> 20, name_of_section(type), what);
 }
 
 /* The tables of the metadata and their schema. */
@@ -128,7 +135,7 @@ static int write_compressed(struct build *build, struct metadata_input *input,
 	if ((ret = dw_metadata(input, &tables.schema, &tables.data, err)) < 0)
 		return ret;
 	dw_os_trim();
-	dw_build_fit_codec(build, tables.data.size, &codec);
+	dw_build_fit_codec(build, DWARFS_SECTION_METADATA, tables.data.size, &codec);
 	if (codec.id == CODEC_NONE)
 		return 0;
 	if ((ret = pack_tables(build, &codec, &tables, err)) < 0)
@@ -201,7 +208,7 @@ int dw_build_xattrs(struct build *build, dwarfs_error **err)
 
 	if (ret < 0 || data.size == 0)
 		return ret;
-	dw_build_fit_codec(build, data.size, &codec);
+	dw_build_fit_codec(build, DWARFS_SECTION_XATTRS, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
 				      dw_buffer_span(&data), err);
 }
@@ -248,7 +255,7 @@ int dw_build_digests(struct build *build, dwarfs_error **err)
 		    0 ||
 	    (ret = dw_digest_section(&input, &data, err)) < 0 || data.size == 0)
 		return ret;
-	dw_build_fit_codec(build, data.size, &codec);
+	dw_build_fit_codec(build, DWARFS_SECTION_DIGESTS, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_DIGESTS, &codec,
 				      dw_buffer_span(&data), err);
 }

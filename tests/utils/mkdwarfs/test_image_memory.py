@@ -57,21 +57,43 @@ class Memory(rewritten.Case):
             self.assertLess(peak, 64 * MIB, mode)
             self.assertEqual(os.path.getsize(self.path("made")) // MIB, BYTES // MIB)
 
-    def test_compressing_metadata_again(self):
-        absent.need("zstd", "archive")
-        archive, image = self.path("names.tar"), self.path("image")
-        count, length = 60000, 64
+    def names(self, count):
+        """An archive of empty files with random names."""
+        archive, length = self.path("names.tar"), 64
         names = random.Random(4).randbytes(count * length // 2).hex().encode()
         header = tarfile.TarInfo("").tobuf(tarfile.USTAR_FORMAT)
         rest, end = header[length:148], header[156:]
         others = int(header[148:154], 8)  # the checksum without the name
 
         with open(archive, "wb") as out:
-            for at in range(0, count * length, length):  # empty files
+            for at in range(0, count * length, length):
                 name = names[at:at + length]
                 out.write(b"%b%b%06o\0 %b" % (name, rest, others + sum(name), end))
             out.write(bytes(1024))
-        self.make(image, [archive], "-l0")
+        return archive
+
+    def test_compressing_metadata(self):
+        absent.need("zstd", "archive")
+        archive = self.names(30000)  # 57 MiB without a limit
+        peak = self.peak("-i", archive, "-o", self.path("made"), "-L48m", level="-l6")
+        self.assertLess(peak, 48 * MIB)
+
+    def test_no_codec_fits(self):
+        absent.need("brotli", "archive")
+        archive, sizes = self.names(3000), []
+
+        for codec in "null", "brotli:quality=9":
+            told = self.expect(rewritten.run("MKDWARFS", "-i", archive, "-o", self.path(codec), "-l3",
+                                             "-L29m", "--metadata-compression", codec,
+                                             *rewritten.QUIET), 0).err
+            sizes.append(os.path.getsize(self.path(codec)))
+        self.assertEqual(told.count("metadata is not compressed"), 1, told)
+        self.assertLess(sizes[1], sizes[0] + 1000)  # the tables are the plain ones
+
+    def test_compressing_metadata_again(self):
+        absent.need("zstd", "archive")
+        image = self.path("image")
+        self.make(image, [self.names(60000)], "-l0")
         peak = self.peak("-i", image, "-o", self.path("made"), "--recompress=metadata", "-L40m",
                          level="-l6")
         self.assertLess(peak, 40 * MIB)
