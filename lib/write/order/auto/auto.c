@@ -243,6 +243,22 @@ static bool is_worth_a_medium_trial(const struct order_input *input, double kept
 	return kept_bytes <= (double)TRIAL_SMALL_BYTES && kept_bytes <= (double)bytes / 2;
 }
 
+/* With lz4, a trial takes as long as finding segments does. It is worth that where little more than
+ * literals and the ends of segments are left, about which the forecast knows least: four versions of
+ * calendars of all locales, 269 MiB of which a ninth is stored, take 3.9 % less at level 3 in 1.6
+ * times the processor time, and 5.8 % less with lz4 in 1.3 times; with zstd 1 and 3 the forecast is
+ * right. */
+static bool is_worth_a_fast_trial(const struct order_input *input, double kept_bytes,
+				  uint64_t bytes)
+{
+	const struct stream_settings *settings = input->settings;
+
+	return settings &&
+	       (settings->codec.id == CODEC_LZ4 || settings->codec.id == CODEC_LZ4HC) &&
+	       kept_bytes <= (double)TRIAL_SMALL_BYTES &&
+	       kept_bytes <= (double)bytes / TRIAL_FAST_KEPT_SHARE;
+}
+
 /* Of a stream of `bytes` bytes, of which kept_bytes are expected in blocks. */
 static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 			     uint64_t bytes)
@@ -254,14 +270,20 @@ static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 		is_worth_it = kept_bytes <= (double)dw_trial_max_kept_bytes(input);
 	else if (input->speed == CODEC_MEDIUM)
 		is_worth_it = is_worth_a_medium_trial(input, kept_bytes, bytes);
+	else
+		is_worth_it = is_worth_a_fast_trial(input, kept_bytes, bytes);
 	return is_worth_it && input->run->budget->tries_orders &&
-	       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD);
+	       max_trials(input) >= 2 &&
+	       (input->speed == CODEC_FAST || dw_codec_can_pack(CODEC_ZSTD));
 }
 
-/* A codec with a short window misses matches that one with a long window finds. */
+/* A codec with a short window misses matches that one with a long window finds. NULL: that of the
+ * stream. */
 static const char *trial_codec(const struct order_input *input)
 {
-	if (input->speed != CODEC_SLOW)
+	if (input->speed == CODEC_FAST)
+		return NULL;
+	if (input->speed == CODEC_MEDIUM)
 		return TRIAL_CODEC_MEDIUM;
 	return input->reach_bytes >= ORDER_FAR_REACH_BYTES ? TRIAL_CODEC_FAR
 							   : TRIAL_CODEC;

@@ -30,8 +30,8 @@
 #include "write/segment/segment.h"
 #include "write/builder.h"
 
-/* Of the size of a candidate that is preferred. The results for codecs of medium speed
- * are less exact. */
+/* Of the size of a candidate that is preferred. The results for codecs of medium speed are less
+ * exact; a fast codec is tried itself. */
 #define PREFERENCE	  0.998
 #define PREFERENCE_MEDIUM 0.99
 
@@ -315,7 +315,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 	uint64_t total =
 		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
 	const double preference =
-		input->speed == CODEC_SLOW ? PREFERENCE : PREFERENCE_MEDIUM;
+		input->speed == CODEC_MEDIUM ? PREFERENCE_MEDIUM : PREFERENCE;
 	struct trial trial = { .input = input, .count = count };
 	auto_free uint32_t *by_path = NULL;
 	double least = 0;
@@ -323,8 +323,10 @@ int dw_trial(const struct order_input *input, const char *codec,
 	int ret;
 
 	if (total == 0 || total > TRIAL_MAX_BYTES ||
-	    dw_codec_parse(codec, &trial.codec, NULL) < 0)
+	    (codec && dw_codec_parse(codec, &trial.codec, NULL) < 0))
 		return 0;
+	if (!codec)
+		trial.codec = input->settings->codec;
 	if ((ret = sort_by_path(input, candidates[0].numbers, count, &by_path, err)) < 0)
 		return ret;
 	trial.by_path = by_path;
@@ -342,7 +344,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 		}
 		dw_log(input->run->context, DWARFS_LOG_VERBOSE,
 		       "order %s: %" PRIu64 " bytes with %s", candidates[i].name, bytes,
-		       codec);
+		       codec ? codec : dw_codec_name(trial.codec.id));
 		cost = (double)bytes * (1 + candidates[i].spread_penalty);
 		if (i == 0 || cost < least * preference) {
 			best = i;

@@ -36,15 +36,18 @@
 /* The most that may be expected in blocks: more for a codec that reaches far, which takes longer. */
 uint64_t dw_trial_max_kept_bytes(const struct order_input *input);
 
+/* lz4 is tried itself, if at most one part in so many is expected in blocks. */
+#define TRIAL_FAST_KEPT_SHARE 8
+
 /* Memory of the codec of a trial, for each worker. */
 uint64_t dw_trial_codec_memory(size_t block_bytes);
 
 /*
  * Segment and pack all fragments in the order of each candidate, at most TRIAL_MAX_CANDIDATES, with
- * this codec instead of that of the stream. Each size is increased by the penalty of its candidate;
- * of nearly equal ones, the first is chosen. *best_inout is unchanged if the codec is not built in,
- * the stream is larger than TRIAL_MAX_BYTES, or a file has changed. The result does not depend on
- * the number of workers.
+ * this codec instead of that of the stream, or with that if it is NULL. Each size is increased by the
+ * penalty of its candidate; of nearly equal ones, the first is chosen. *best_inout is unchanged if the
+ * codec is not built in, the stream is larger than TRIAL_MAX_BYTES, or a file has changed. The result
+ * does not depend on the number of workers.
  */
 int dw_trial(const struct order_input *input, const char *codec,
 	     const struct candidate *candidates, size_t candidate_count, size_t count,

@@ -239,14 +239,14 @@ static void none_is_tried_with_a_fast_codec_or_small_blocks(void **state)
 	assert_false(was_tried("path"));
 }
 
-/* Versions of five files: each is new once, and is repeated in four directories. */
-static void put_versions(const struct place *place, size_t bytes)
+/* Versions of five files: each is new once, and is repeated in the other directories. */
+static void put_versions(const struct place *place, unsigned versions, size_t bytes)
 {
 	uint8_t *data = malloc(bytes);
 	char name[32];
 
 	assert_non_null(data);
-	for (unsigned d = 0; d < 5; d++) {
+	for (unsigned d = 0; d < versions; d++) {
 		snprintf(name, sizeof(name), "version%u", d);
 		put_dir(place, name);
 		for (unsigned f = 0; f < 5; f++) {
@@ -273,10 +273,50 @@ static void repeated_bytes_are_tried_with_a_medium_codec(void **state)
 
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
-	put_versions(place, 400000);
+	put_versions(place, 5, 400000);
 	pack_with(place, "zstd:level=9", "auto", 22);
 	expect_tried("path");
 	assert_non_null(strstr(all_messages(), "order path: score"));
+}
+
+/* An order is tried by lz4 itself where at most an eighth is expected in blocks. */
+static void what_is_nearly_all_repeated_is_tried_with_lz4(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_LZ4))
+		skip();
+	put_versions(place, 10, 100000);
+	pack_with(place, "lz4", "auto", 18);
+	assert_non_null(strstr(all_messages(), " bytes with lz4"));
+}
+
+static void expect_not_tried(const struct place *place, const char *codec)
+{
+	pack_with(place, codec, "auto", 18);
+	assert_non_null(strstr(all_messages(), "order path: score"));
+	assert_null(strstr(all_messages(), " bytes with "));
+}
+
+/* A fifth of this is stored. */
+static void what_is_less_repeated_is_not_tried_with_lz4(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_LZ4))
+		skip();
+	put_versions(place, 5, 100000);
+	expect_not_tried(place, "lz4");
+}
+
+static void fast_codecs_that_find_matches_are_not_tried(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_versions(place, 10, 100000);
+	expect_not_tried(place, "zstd:level=1");
 }
 
 static void new_bytes_are_not_tried_with_a_medium_codec(void **state)
@@ -463,6 +503,15 @@ int main(void)
 			remove_place),
 		cmocka_unit_test_setup_teardown(
 			repeated_bytes_are_tried_with_a_medium_codec, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(
+			what_is_nearly_all_repeated_is_tried_with_lz4, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(
+			what_is_less_repeated_is_not_tried_with_lz4, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(
+			fast_codecs_that_find_matches_are_not_tried, make_place,
 			remove_place),
 		cmocka_unit_test_setup_teardown(
 			new_bytes_are_not_tried_with_a_medium_codec, make_place,
