@@ -133,3 +133,15 @@ int nomem_setup(void **state)
 	dwarfs_builder_free(builder);
 	return ret;
 }
+
+int nomem_new_builder(int level, dwarfs_context **context_out,
+		      dwarfs_builder **builder_out, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = dwarfs_context_new(context_out, err)) < 0 ||
+	    (ret = dwarfs_context_set_workers(*context_out, 0, err)) < 0 ||
+	    (ret = dwarfs_builder_new(*context_out, builder_out, err)) < 0)
+		return ret;
+	return dwarfs_builder_set_level(*builder_out, level, err);
+}

@@ -23,6 +23,11 @@ typedef int (*nomem_operation)(const struct fixture *fixture, dwarfs_error **err
  * later ones. */
 void nomem_everywhere(const struct fixture *fixture, nomem_operation run, bool all);
 
+/* A builder at a level; without workers, the order of its allocations is the same each time. Both
+ * pointers are NULL before. */
+int nomem_new_builder(int level, dwarfs_context **context_out,
+		      dwarfs_builder **builder_out, dwarfs_error **err);
+
 /* No allocation fails for the rest of this run: an operation removes what it made. */
 void nomem_stop(void);
 

@@ -335,10 +335,7 @@ static int build_items(const struct fixture *fixture, dwarfs_error **err)
 	dwarfs_item *item = NULL;
 	int ret;
 
-	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
-	    (ret = dwarfs_context_set_workers(context, 0, err)) == 0 &&
-	    (ret = dwarfs_builder_new(context, &builder, err)) == 0 &&
-	    (ret = dwarfs_builder_set_level(builder, 1, err)) == 0 &&
+	if ((ret = nomem_new_builder(1, &context, &builder, err)) == 0 &&
 	    (ret = dwarfs_builder_set_block_bits(builder, BLOCK_BITS, err)) == 0 &&
 	    (ret = dwarfs_builder_set_spool(builder, fixture->dir, 0, err)) == 0 &&
 	    (ret = dwarfs_builder_add_tree(builder, fixture->tree, "tree", 4, err)) ==
@@ -380,10 +377,7 @@ static int build_names(unsigned count, bool plain, dwarfs_error **err)
 	dwarfs_builder *builder = NULL;
 	int ret;
 
-	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
-	    (ret = dwarfs_context_set_workers(context, 0, err)) == 0 &&
-	    (ret = dwarfs_builder_new(context, &builder, err)) == 0 &&
-	    (ret = dwarfs_builder_set_level(builder, 3, err)) == 0 &&
+	if ((ret = nomem_new_builder(3, &context, &builder, err)) == 0 &&
 	    (!plain || (ret = dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA,
 						       "null", err)) == 0) &&
 	    (ret = add_names(builder, count, err)) == 0 &&

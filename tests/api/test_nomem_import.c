@@ -89,10 +89,7 @@ static int import_archives(const struct fixture *fixture, dwarfs_error **err)
 	dwarfs_builder *builder = NULL;
 	int ret;
 
-	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
-	    (ret = dwarfs_context_set_workers(context, 0, err)) == 0 &&
-	    (ret = dwarfs_builder_new(context, &builder, err)) == 0 &&
-	    (ret = dwarfs_builder_set_level(builder, 1, err)) == 0 &&
+	if ((ret = nomem_new_builder(1, &context, &builder, err)) == 0 &&
 	    (ret = dwarfs_builder_set_spool(builder, fixture->dir, 0, err)) == 0 &&
 	    (ret = dwarfs_archive_import_new(builder, &import, err)) == 0)
 		ret = import_all(builder, import, err);
