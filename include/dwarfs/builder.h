@@ -225,7 +225,8 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  *                similar directories together, with lz4 also from the middle version on,
  *                revpath, similarity, nilsimsa. The size of the image in each is estimated
  *                from a sketch of the data; with a slow codec the best are then tried by packing
- *                with a faster one, with zstd 7 to 12 only those of inputs up to 1 GiB.
+ *                with a faster one, with zstd 7 to 12 only those of inputs up to 1 GiB,
+ *                with lz4 by itself where nearly all data is repeated.
  *                "auto:max-trials=N": at most N of them, 0..6 |
  * | similarity | by fingerprints of their most frequent bytes |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both

@@ -32,9 +32,9 @@
 #define WINDOW_BYTES	 (48 * MIB)
 #define MIN_SHINGLES	 ((size_t)1 << 16)
 
-/* For each fragment, while orders are compared: its number in up to eight lists, and for a trial
+/* For each fragment, while orders are compared: its number in up to nine lists, and for a trial
  * by path and its number in that order. */
-#define BYTES_OF_ORDERS 40
+#define BYTES_OF_ORDERS 44
 
 /* The number of chunks is planned for this average size within a share of the limit; what is left
  * of the limit allows smaller ones. */
@@ -250,10 +250,26 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 	return 0;
 }
 
+static bool chooses_order(const struct memory_plan *plan, size_t category)
+{
+	return plan->used[category] &&
+	       plan->settings[category].order.ops == &dw_order_auto;
+}
+
 static bool chooses_orders(const struct memory_plan *plan)
 {
 	for (size_t i = 0; i < plan->category_count; i++)
-		if (plan->used[i] && plan->settings[i].order.ops == &dw_order_auto)
+		if (chooses_order(plan, i))
+			return true;
+	return false;
+}
+
+/* Fast codecs are tried themselves, and need no other one. */
+static bool tries_another_codec(const struct memory_plan *plan)
+{
+	for (size_t i = 0; i < plan->category_count; i++)
+		if (chooses_order(plan, i) &&
+		    dw_codec_speed(&plan->settings[i].codec) != CODEC_FAST)
 			return true;
 	return false;
 }
@@ -264,7 +280,9 @@ static uint64_t cost_of_trials(const struct memory_plan *plan, uint32_t workers)
 {
 	struct memory_plan trial = *plan;
 	uint64_t codec = dw_memory_plan_codec_bytes(plan);
-	uint64_t own = dw_trial_codec_memory((size_t)1 << plan->block_bits);
+	uint64_t own = tries_another_codec(plan)
+			       ? dw_trial_codec_memory((size_t)1 << plan->block_bits)
+			       : 0;
 
 	trial.budget.workers = workers;
 	trial.budget.waiting = 0;

@@ -21,6 +21,9 @@
 
 #define MIB UINT64_C(0x100000)
 
+/* Orders are tried by another level of zstd. */
+#define MEDIUM "zstd:level=7"
+
 /* A builder as at the start of a run, with one stream. */
 struct fixture {
 	dwarfs_context *context;
@@ -237,20 +240,23 @@ static void plans_do_not_depend_on_workers(void **state)
 static void orders_are_tried_where_there_is_memory(void **state)
 {
 	static const struct {
+		const char *codec;
 		uint64_t limit, bytes;
 		bool tries_orders;
 		uint32_t workers, trial_workers;
 	} cases[] = {
-		{ 0, 16 * MIB, true, 64, 64 },
-		{ 4000 * MIB, 16 * MIB, true, 64, 40 },
-		{ 1000 * MIB, 64 * MIB, true, 64, 8 },
-		{ 600 * MIB, 512 * MIB, true, 10, 2 },
-		{ 200 * MIB, 16 * MIB, true, 64, 1 },
-		{ 120 * MIB, 512 * MIB, false, 1, 1 },
-		{ 48 * MIB, 20000 * MIB, false, 1, 1 },
+		{ MEDIUM, 0, 16 * MIB, true, 64, 64 },
+		{ MEDIUM, 4000 * MIB, 16 * MIB, true, 64, 40 },
+		{ MEDIUM, 1000 * MIB, 64 * MIB, true, 64, 8 },
+		{ MEDIUM, 600 * MIB, 512 * MIB, true, 8, 2 },
+		{ MEDIUM, 200 * MIB, 16 * MIB, true, 18, 1 },
+		{ MEDIUM, 120 * MIB, 512 * MIB, false, 1, 1 },
+		{ MEDIUM, 48 * MIB, 20000 * MIB, true, 1, 1 }, /* smaller blocks */
+		{ "lz4", 600 * MIB, 512 * MIB, true, 10, 10 }, /* by itself */
+		{ "lz4", 120 * MIB, 512 * MIB, true, 1, 1 },
 	};
 
-	if (!dw_codec_can_pack(CODEC_ZSTD)) /* trials compress by it */
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZ4))
 		skip();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture fixture;
@@ -258,6 +264,10 @@ static void orders_are_tried_where_there_is_memory(void **state)
 
 		set_up(&fixture, 64, cases[i].limit);
 		fixture.settings[CATEGORY_DEFAULT].order.ops = &dw_order_auto;
+		assert_int_equal(dw_codec_parse(cases[i].codec,
+						&fixture.settings[CATEGORY_DEFAULT].codec,
+						NULL),
+				 0);
 		fixture.load.bytes = cases[i].bytes;
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
 		assert_int_equal(budget.tries_orders, cases[i].tries_orders);

@@ -27,7 +27,8 @@
 /* For numbers, in parts as for images. */
 #define TRIAL_CODEC_NUMERIC "lzma:level=0:block_size=21:check=none:adapt"
 
-/* The same for a codec of medium speed that reaches as far as TRIAL_MEDIUM_REACH_BYTES. */
+/* The same for a codec of medium speed that reaches as far as TRIAL_MEDIUM_REACH_BYTES; as many
+ * orders are tried with lz4. */
 #define TRIAL_CODEC_MEDIUM	 "zstd:level=4:wlog=26"
 #define TRIAL_MEDIUM_CANDIDATES	 3
 #define TRIAL_MEDIUM_REACH_BYTES ((uint64_t)4 << 20)
@@ -36,10 +37,12 @@
 /* The most that may be expected in blocks: more for a codec that reaches far, which takes longer. */
 uint64_t dw_trial_max_kept_bytes(const struct order_input *input);
 
-/* lz4 is tried itself, if at most one part in so many is expected in blocks. */
+/* lz4 is tried itself, if at most one part in so many is expected in blocks; only the chunks are
+ * packed by another codec. */
 #define TRIAL_FAST_KEPT_SHARE 8
+#define TRIAL_CODEC_CHUNKS    "zstd:level=4"
 
-/* Memory of the codec of a trial, for each worker. */
+/* Memory of the codec of a trial, for each worker, if it is not that of the stream. */
 uint64_t dw_trial_codec_memory(size_t block_bytes);
 
 /*

@@ -289,11 +289,56 @@ static void what_is_nearly_all_repeated_is_tried_with_lz4(void **state)
 	put_versions(place, 10, 100000);
 	pack_with(place, "lz4", "auto", 18);
 	assert_non_null(strstr(all_messages(), " bytes with lz4"));
+	pack_with(place, "lz4hc", "auto", 18);
+	assert_non_null(strstr(all_messages(), " bytes with lz4hc"));
 }
 
-static void expect_not_tried(const struct place *place, const char *codec)
+/* Files of pieces of 1 KiB, in random order, which make a chunk each. */
+static void put_shuffled(const struct place *place)
 {
-	pack_with(place, codec, "auto", 18);
+	static uint8_t pieces[100][1024], data[200 * sizeof(pieces[0])];
+	uint32_t random = 9;
+	char name[32];
+
+	for (size_t i = 0; i < sizeof(pieces); i++)
+		pieces[i / sizeof(pieces[0])][i % sizeof(pieces[0])] =
+			(uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+	for (unsigned f = 0; f < 40; f++) {
+		if (f % 5 == 0) {
+			snprintf(name, sizeof(name), "version%u", f / 5);
+			put_dir(place, name);
+		}
+		for (size_t i = 0; i < sizeof(data); i += sizeof(pieces[0])) {
+			random = random * 1664525 + 1013904223;
+			memcpy(data + i, pieces[(random >> 16) % 100], sizeof(pieces[0]));
+		}
+		snprintf(name, sizeof(name), "version%u/%u", f / 5, f % 5);
+		put_file(place, name, data, sizeof(data));
+	}
+}
+
+/* Lz4 would make the chunks much larger than they are in the image. */
+static void chunks_are_not_packed_by_lz4(void **state)
+{
+	const struct place *place = *state;
+	const char *end;
+	uint64_t size;
+
+	if (!dw_codec_can_pack(CODEC_LZ4) || !dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_shuffled(place);
+	size = pack_with(place, "lz4", "auto", 20);
+	end = strstr(all_messages(), " bytes with lz4");
+	assert_non_null(end);
+	while (end[-1] != ' ')
+		end--;
+	assert_in_range(strtoul(end, NULL, 10), size - size / 10, size + size / 10);
+}
+
+static void expect_not_tried(const struct place *place, const char *codec,
+			     const char *order)
+{
+	pack_with(place, codec, order, 18);
 	assert_non_null(strstr(all_messages(), "order path: score"));
 	assert_null(strstr(all_messages(), " bytes with "));
 }
@@ -306,7 +351,17 @@ static void what_is_less_repeated_is_not_tried_with_lz4(void **state)
 	if (!dw_codec_can_pack(CODEC_LZ4))
 		skip();
 	put_versions(place, 5, 100000);
-	expect_not_tried(place, "lz4");
+	expect_not_tried(place, "lz4", "auto");
+}
+
+static void one_order_is_not_tried_with_lz4(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_LZ4))
+		skip();
+	put_versions(place, 10, 100000);
+	expect_not_tried(place, "lz4", "auto:max-trials=1");
 }
 
 static void fast_codecs_that_find_matches_are_not_tried(void **state)
@@ -316,7 +371,7 @@ static void fast_codecs_that_find_matches_are_not_tried(void **state)
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
 	put_versions(place, 10, 100000);
-	expect_not_tried(place, "zstd:level=1");
+	expect_not_tried(place, "zstd:level=1", "auto");
 }
 
 static void new_bytes_are_not_tried_with_a_medium_codec(void **state)
@@ -507,9 +562,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_is_nearly_all_repeated_is_tried_with_lz4, make_place,
 			remove_place),
+		cmocka_unit_test_setup_teardown(chunks_are_not_packed_by_lz4, make_place,
+						remove_place),
 		cmocka_unit_test_setup_teardown(
 			what_is_less_repeated_is_not_tried_with_lz4, make_place,
 			remove_place),
+		cmocka_unit_test_setup_teardown(one_order_is_not_tried_with_lz4,
+						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(
 			fast_codecs_that_find_matches_are_not_tried, make_place,
 			remove_place),
