@@ -256,18 +256,16 @@ static void orders_are_tried_where_there_is_memory(void **state)
 		{ "lz4", 120 * MIB, 512 * MIB, true, 1, 1 },
 	};
 
-	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZ4))
-		skip();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct codec_spec codec;
 		struct fixture fixture;
 		struct budget budget;
 
+		if (dw_codec_parse(cases[i].codec, &codec, NULL) < 0)
+			continue; /* not built in */
 		set_up(&fixture, 64, cases[i].limit);
+		fixture.settings[CATEGORY_DEFAULT].codec = codec;
 		fixture.settings[CATEGORY_DEFAULT].order.ops = &dw_order_auto;
-		assert_int_equal(dw_codec_parse(cases[i].codec,
-						&fixture.settings[CATEGORY_DEFAULT].codec,
-						NULL),
-				 0);
 		fixture.load.bytes = cases[i].bytes;
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
 		assert_int_equal(budget.tries_orders, cases[i].tries_orders);
