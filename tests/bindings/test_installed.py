@@ -122,7 +122,8 @@ def check_language(language, interpreter, root, image, scratch):
     command = [interpreter, *of.options(folders), *read, *(["-"] if language == "lua" else []), image]
     library = next(root.rglob("libdwarfs.so.0")).parent
     text = run(*command, cwd=scratch, stdin=subprocess.DEVNULL,
-               env={**os.environ, **of.variables(folders), "LD_LIBRARY_PATH": str(library)})
+               env={**os.environ, **of.variables(folders), "LD_LIBRARY_PATH": str(library),
+                    "PYTHONDONTWRITEBYTECODE": "1"})  # of modules that are removed with scratch
     assert text == "contents", text
     if PREFIX not in (("/usr",) if language == "java" else ("/usr", "/usr/local")) \
             or not interpreter.startswith("/usr/bin/"):

@@ -366,8 +366,10 @@ class Modules(Case):
     def setUp(self):
         super().setUp()
         for name, value in (("path", sys.path[:]), ("path_hooks", sys.path_hooks[:]),
-                            ("meta_path", sys.meta_path[:])):
+                            ("meta_path", sys.meta_path[:]),
+                            ("dont_write_bytecode", sys.dont_write_bytecode)):
             self.addCleanup(setattr, sys, name, value)
+        sys.dont_write_bytecode = True  # of modules that are removed with the case
         self.addCleanup(self.forget)
         self.addCleanup(sys.path_importer_cache.clear)
         dwarfs.enable_imports()
