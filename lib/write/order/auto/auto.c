@@ -243,11 +243,10 @@ static bool is_worth_a_medium_trial(const struct order_input *input, double kept
 	return kept_bytes <= (double)TRIAL_SMALL_BYTES && kept_bytes <= (double)bytes / 2;
 }
 
-/* With lz4, a trial takes as long as finding segments does. It is worth that where little more than
- * literals and the ends of segments are left, about which the forecast knows least: four versions of
- * calendars of all locales, 269 MiB of which a ninth is stored, take 3.9 % less at level 3 in 1.6
- * times the processor time, and 5.8 % less with lz4 in 1.3 times; with zstd 1 and 3 the forecast is
- * right. */
+/* With lz4, a trial takes as long as packing. It is worth that where little more than literals and
+ * the ends of segments are left, about which the forecast knows least. At level 3, four versions of
+ * calendars of all locales, 269 MiB, take 3.9 % less in 1.5 times the processor time, and four of
+ * their numbers 14 % less in twice the time; with zstd 1 and 3 the forecast is right. */
 static bool is_worth_a_fast_trial(const struct order_input *input, double kept_bytes,
 				  uint64_t bytes)
 {
@@ -326,7 +325,8 @@ static int try_similar_forecasts(const struct order_input *input,
 	if (!is_worth_a_trial(input, candidates->list[*chosen].kept, bytes))
 		return 0;
 	tried_count = dw_select_for_trial(candidates->list, candidates->count, *chosen,
-					  max_trials(input), selected);
+					  max_trials(input), input->speed == CODEC_FAST,
+					  selected);
 	if (tried_count < 2)
 		return 0;
 	for (size_t i = 0; i < tried_count; i++) {

@@ -194,6 +194,8 @@ static void score_candidate(const struct order_input *input, struct read_units *
 		(double)candidate->spread / (double)(first_spread ? first_spread : 1);
 	candidate->score = score_of(forecast, costs);
 	candidate->kept = dw_forecast_kept(forecast) - forecast->near;
+	candidate->new_bytes = forecast->fresh;
+	candidate->segments = forecast->segment_count;
 	if (candidate->amplification > 1)
 		candidate->spread_penalty =
 			spread_penalty * (candidate->amplification - 1);

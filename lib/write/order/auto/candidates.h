@@ -32,7 +32,8 @@ struct candidate {
 	double spread_penalty; /* for directories that are spread, of the size */
 	double score;	       /* the lower the better; 0 without a forecast */
 	double kept; /* bytes in blocks, uncompressed, without repeats of long runs */
-	uint32_t density; /* of the new bytes: that of dw_density() */
+	double new_bytes, segments; /* of these, and references to earlier ones */
+	uint32_t density;	    /* of the new bytes: that of dw_density() */
 };
 
 /*

@@ -21,10 +21,17 @@ static bool stores_little(const struct candidate *chosen)
 	return chosen->kept <= (double)TRIAL_SMALL_BYTES;
 }
 
+static bool is_worse_in_both(const struct candidate *candidate,
+			     const struct candidate *chosen)
+{
+	return candidate->new_bytes >= chosen->new_bytes &&
+	       candidate->segments >= chosen->segments;
+}
+
 /* The best candidate of a kind among those that are forecast to be about as small as the
  * chosen one; their number if there is none. */
 static size_t find_best(const struct candidate *candidates, size_t count, size_t chosen,
-			enum candidate_kind kind)
+			enum candidate_kind kind, bool by_cost_of_segments)
 {
 	const struct candidate *reference = &candidates[chosen];
 	double least =
@@ -34,7 +41,9 @@ static size_t find_best(const struct candidate *candidates, size_t count, size_t
 	if (kind == reference->kind)
 		return chosen;
 	for (size_t i = 0; i < count; i++)
-		if (candidates[i].kind == kind && candidates[i].score < least) {
+		if (candidates[i].kind == kind && candidates[i].score < least &&
+		    !(by_cost_of_segments &&
+		      is_worse_in_both(&candidates[i], reference))) {
 			least = candidates[i].score * PREFERENCE;
 			best = i;
 		}
@@ -66,7 +75,8 @@ static bool is_incompressible(const struct candidate *chosen)
 }
 
 size_t dw_select_for_trial(const struct candidate *candidates, size_t count,
-			   size_t chosen, size_t most, size_t selected[CANDIDATE_KINDS])
+			   size_t chosen, size_t most, bool by_cost_of_segments,
+			   size_t selected[CANDIDATE_KINDS])
 {
 	size_t found = 0;
 
@@ -77,7 +87,8 @@ size_t dw_select_for_trial(const struct candidate *candidates, size_t count,
 	if (most > TRIAL_SOME_CANDIDATES && !stores_little(&candidates[chosen]))
 		most = TRIAL_SOME_CANDIDATES;
 	for (enum candidate_kind kind = 0; kind < CANDIDATE_KINDS; kind++) {
-		size_t best = find_best(candidates, count, chosen, kind);
+		size_t best =
+			find_best(candidates, count, chosen, kind, by_cost_of_segments);
 
 		if (best < count)
 			selected[found++] = best;

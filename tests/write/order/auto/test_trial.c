@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "codec/encode/encode.h"
+#include "support/random.h"
 #include "support/write_run.h"
 #include "write/budget/budget.h"
 #include "write/order/auto/trial.h"
@@ -293,26 +294,27 @@ static void what_is_nearly_all_repeated_is_tried_with_lz4(void **state)
 	assert_non_null(strstr(all_messages(), " bytes with lz4hc"));
 }
 
-/* Files of pieces of 1 KiB, in random order, which make a chunk each. */
-static void put_shuffled(const struct place *place)
+/* Files of pieces of 1 KiB, in random order, which make a chunk each; in a directory, or in eight. */
+static void put_shuffled(const struct place *place, bool has_versions)
 {
 	static uint8_t pieces[100][1024], data[200 * sizeof(pieces[0])];
-	uint32_t random = 9;
-	char name[32];
+	uint32_t random = 5; /* orders have fewer new bytes, or fewer segments */
+	char name[32] = "";
+	size_t in = 0;
 
 	for (size_t i = 0; i < sizeof(pieces); i++)
 		pieces[i / sizeof(pieces[0])][i % sizeof(pieces[0])] =
-			(uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+			(uint8_t)(next_random(&random) >> 24);
 	for (unsigned f = 0; f < 40; f++) {
-		if (f % 5 == 0) {
-			snprintf(name, sizeof(name), "version%u", f / 5);
+		if (has_versions && f % 5 == 0) {
+			in = (size_t)snprintf(name, sizeof(name), "version%u", f / 5);
 			put_dir(place, name);
+			name[in++] = '/';
 		}
-		for (size_t i = 0; i < sizeof(data); i += sizeof(pieces[0])) {
-			random = random * 1664525 + 1013904223;
-			memcpy(data + i, pieces[(random >> 16) % 100], sizeof(pieces[0]));
-		}
-		snprintf(name, sizeof(name), "version%u/%u", f / 5, f % 5);
+		for (size_t i = 0; i < sizeof(data); i += sizeof(pieces[0]))
+			memcpy(data + i, pieces[(next_random(&random) >> 16) % 100],
+			       sizeof(pieces[0]));
+		snprintf(name + in, sizeof(name) - in, "%u", has_versions ? f % 5 : f);
 		put_file(place, name, data, sizeof(data));
 	}
 }
@@ -326,7 +328,7 @@ static void chunks_are_not_packed_by_lz4(void **state)
 
 	if (!dw_codec_can_pack(CODEC_LZ4) || !dw_codec_can_pack(CODEC_ZSTD))
 		skip();
-	put_shuffled(place);
+	put_shuffled(place, false);
 	size = pack_with(place, "lz4", "auto", 20);
 	end = strstr(all_messages(), " bytes with lz4");
 	assert_non_null(end);
@@ -362,6 +364,17 @@ static void one_order_is_not_tried_with_lz4(void **state)
 		skip();
 	put_versions(place, 10, 100000);
 	expect_not_tried(place, "lz4", "auto:max-trials=1");
+}
+
+/* From the middle version on, there are the fewest new bytes and the fewest segments. */
+static void what_is_best_in_both_is_not_tried_with_lz4(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_LZ4))
+		skip();
+	put_shuffled(place, true);
+	expect_not_tried(place, "lz4", "auto");
 }
 
 static void fast_codecs_that_find_matches_are_not_tried(void **state)
@@ -443,8 +456,7 @@ static void chunks_count_as_they_are_stored(void **state)
 	}
 	for (unsigned f = 0; f < 1000; f++) {
 		for (size_t i = 0; i < sizeof(data); i++)
-			data[i] =
-				(uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+			data[i] = (uint8_t)(next_random(&random) >> 24);
 		snprintf(name, sizeof(name), "file%03u", f);
 		put_file(place, name, data, sizeof(data));
 	}
@@ -569,6 +581,9 @@ int main(void)
 			remove_place),
 		cmocka_unit_test_setup_teardown(one_order_is_not_tried_with_lz4,
 						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(
+			what_is_best_in_both_is_not_tried_with_lz4, make_place,
+			remove_place),
 		cmocka_unit_test_setup_teardown(
 			fast_codecs_that_find_matches_are_not_tried, make_place,
 			remove_place),

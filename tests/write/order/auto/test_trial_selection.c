@@ -33,7 +33,8 @@ static void expect_of_density(uint32_t density, const double scores[CANDIDATE_KI
 			.kept = kept,
 			.density = density,
 		};
-	count = dw_select_for_trial(candidates, CANDIDATE_KINDS, chosen, most, selected);
+	count = dw_select_for_trial(candidates, CANDIDATE_KINDS, chosen, most, false,
+				    selected);
 	for (size_t i = 0; i < count; i++)
 		found[i] = (char)('0' + selected[i]);
 	assert_string_equal(found, expected);
@@ -107,13 +108,54 @@ static void one_of_each_kind_is_taken(void **state)
 	size_t selected[CANDIDATE_KINDS];
 
 	(void)state;
-	assert_int_equal(dw_select_for_trial(candidates, 4, 3, CANDIDATE_KINDS, selected),
-			 2);
+	assert_int_equal(
+		dw_select_for_trial(candidates, 4, 3, CANDIDATE_KINDS, false, selected),
+		2);
 	assert_int_equal(selected[0], 2);
 	assert_int_equal(selected[1], 3);
-	assert_int_equal(dw_select_for_trial(candidates, 3, 1, CANDIDATE_KINDS, selected),
-			 1);
+	assert_int_equal(
+		dw_select_for_trial(candidates, 3, 1, CANDIDATE_KINDS, false, selected),
+		1);
 	assert_int_equal(selected[0], 1);
+}
+
+/* Whatever a segment costs, the second and the last one are not better than the first. */
+static void what_is_worse_in_both_is_left_out(void **state)
+{
+	const struct candidate candidates[] = {
+		{ .kind = CANDIDATE_BY_PATH,
+		  .score = 100,
+		  .new_bytes = 50,
+		  .segments = 8 },
+		{ .kind = CANDIDATE_BY_SIBLINGS,
+		  .score = 101,
+		  .new_bytes = 51,
+		  .segments = 9 },
+		{ .kind = CANDIDATE_BY_REVPATH,
+		  .score = 101,
+		  .new_bytes = 49,
+		  .segments = 9 },
+		{ .kind = CANDIDATE_BY_NILSIMSA,
+		  .score = 101,
+		  .new_bytes = 60,
+		  .segments = 7 },
+		{ .kind = CANDIDATE_BY_SIMILARITY,
+		  .score = 101,
+		  .new_bytes = 50,
+		  .segments = 8 },
+	};
+	size_t selected[CANDIDATE_KINDS];
+
+	(void)state;
+	assert_int_equal(
+		dw_select_for_trial(candidates, 5, 0, CANDIDATE_KINDS, false, selected),
+		5);
+	assert_int_equal(
+		dw_select_for_trial(candidates, 5, 0, CANDIDATE_KINDS, true, selected),
+		3);
+	assert_int_equal(selected[0], 0);
+	assert_int_equal(selected[1], 2);
+	assert_int_equal(selected[2], 3);
 }
 
 int main(void)
@@ -124,6 +166,7 @@ int main(void)
 		cmocka_unit_test(the_chosen_one_stays_though_it_is_the_worst),
 		cmocka_unit_test(what_hardly_compresses_is_not_tried),
 		cmocka_unit_test(one_of_each_kind_is_taken),
+		cmocka_unit_test(what_is_worse_in_both_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
