@@ -275,6 +275,22 @@ static void orders_are_tried_where_there_is_memory(void **state)
 	}
 }
 
+/* Otherwise segments end in the middle of the input, which costs more than a coarser index. */
+static void a_quarter_is_for_chunks(void **state)
+{
+	for (uint64_t limit = 48 * MIB; limit <= 400 * MIB; limit += 8 * MIB) {
+		struct fixture fixture;
+		struct budget budget;
+
+		set_up(&fixture, 1, limit);
+		fixture.builder.options.block_bits = 21;
+		fixture.load.bytes = 2048 * MIB;
+		assert_int_equal(plan(&fixture, &budget, NULL), 0);
+		assert_true(budget.max_chunks >= limit / 4 / ESTIMATE_PER_CHUNK);
+		dwarfs_context_free(fixture.context);
+	}
+}
+
 static void the_amount_that_is_named_does(void **state)
 {
 	dwarfs_error *err = NULL;
@@ -386,6 +402,7 @@ int main(void)
 		cmocka_unit_test(contents_without_a_stream_do_not_count),
 		cmocka_unit_test(plans_do_not_depend_on_workers),
 		cmocka_unit_test(orders_are_tried_where_there_is_memory),
+		cmocka_unit_test(a_quarter_is_for_chunks),
 		cmocka_unit_test(the_amount_that_is_named_does),
 		cmocka_unit_test(codecs_for_literals_go_first),
 		cmocka_unit_test(records_alone_can_be_too_much),
