@@ -55,12 +55,14 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
  * with matches of 2^20 samples, 3.6 MB with 2^16, 2.5 MB with 2^12 and 2.4 MB with 2^10; sounds of
  * instruments 18.4, 17.9, 17.4 and 17.3 MB, in less time, as less is left for flac. */
 #define SAMPLE_WINDOW_BITS 10
+#define SAMPLE_STEP_BITS   2
 
 /*
- * Image sizes for matches of 2^8 bytes with one anchor for each 2^8, 2^7 and 2^6 bytes,
- * compressed with zstd 9: bundles of releases 1, 0.98 and 0.977, near-equal sources of a
- * compiler 1, 0.93 and 0.92 (zstd 3), a root file system 1, 0.990 and 0.987. The index
- * takes 13, 26 and 52 MiB for each 256 MiB.
+ * The shortest match has 2^window_bits bytes. With 2^7 instead of 2^8, image sizes at level 7 are 0.95
+ * (near-equal texts that differ in many places), 0.98 (file systems and scripts), and at most 1.006
+ * (native libraries); with lz4 and 2^6, 0.85 to 0.98. Packing takes as long as before. With one anchor in
+ * 2^7 bytes instead of 2^6, half of that is gained. With lzma, sizes are 0.997 to 1.018. The index takes
+ * 52 MiB for each 256 MiB with an anchor in 2^6 bytes.
  */
 struct level_defaults {
 	uint32_t block_bits;
@@ -100,8 +102,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.metadata = { { "zstd:level=7", "null" } },
 		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
 		.order = "auto",
-		.window_bits = 8,
-		.step_bits = 1,
+		.window_bits = 6,
 	},
 	[4] = {
 		.block_bits = 22,
@@ -109,7 +110,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.metadata = { { "zstd:level=11", "null" } },
 		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
 		.order = "auto",
-		.window_bits = 8,
+		.window_bits = 7,
 		.step_bits = 1,
 	},
 	[5] = {
@@ -119,7 +120,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.metadata = { { "zstd:level=19:adapt", "null" } },
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
-		.window_bits = 8,
+		.window_bits = 7,
 		.step_bits = 1,
 	},
 	[6] = {
@@ -130,7 +131,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.metadata = { { ZSTD_METADATA, "null" } },
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
-		.window_bits = 8,
+		.window_bits = 7,
 		.step_bits = 1,
 	},
 	[7] = {
@@ -142,7 +143,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.dense_metadata = LZMA_METADATA,
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
-		.window_bits = 8,
+		.window_bits = 7,
 		.step_bits = 1,
 	},
 	[8] = {
@@ -286,9 +287,13 @@ void dw_level_apply(uint32_t number, struct stream_settings *settings)
 }
 
 /* Of audio and images, in samples; other window sizes are of bytes. */
-static uint32_t sample_window_bits(const struct level_defaults *level)
+static void use_sample_window(const struct level_defaults *level,
+			      struct stream_settings *settings)
 {
-	return level->window_bits > 0 ? SAMPLE_WINDOW_BITS : 0;
+	if (level->window_bits == 0)
+		return;
+	settings->window_bits = SAMPLE_WINDOW_BITS;
+	settings->step_bits = SAMPLE_STEP_BITS;
 }
 
 void dw_level_apply_category(uint32_t number, uint32_t category,
@@ -310,12 +315,12 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 		settings->falls_back =
 			dw_codec_samples(settings->codec.id) && dw_has_fast_codec();
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
-		settings->window_bits = sample_window_bits(level);
+		use_sample_window(level, settings);
 	}
 	if (category == CATEGORY_FITS_IMAGE) {
 		first_built_in(&ricepp_chain, &settings->codec);
 		dw_use_one_codec(settings);
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
-		settings->window_bits = sample_window_bits(level);
+		use_sample_window(level, settings);
 	}
 }

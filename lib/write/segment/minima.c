@@ -9,12 +9,14 @@
 
 /*
  * Cost of a match in compressed bytes: two more chunks, and less context for the bytes
- * that follow. In the block being filled the codec finds the match as well, so it must be
+ * that follow. A codec such as lz4 makes more of the bytes than the density says, so that a
+ * match saves more. In the block being filled the codec finds the match as well, so it must be
  * NEAR_FACTOR times as long. Elsewhere MOST_WORTH bytes are always enough.
  */
-#define CHUNK_COST  UINT64_C(64)
-#define NEAR_FACTOR 8
-#define MOST_WORTH  UINT64_C(4096)
+#define CHUNK_COST	UINT64_C(64)
+#define CHUNK_COST_FAST UINT64_C(32)
+#define NEAR_FACTOR	8
+#define MOST_WORTH	UINT64_C(4096)
 
 /*
  * After blocks that were kept, the codec has only what is new as context: shorter
@@ -23,15 +25,18 @@
  * 9.37 MB this way and 10.53 MB as without blocks (level 7; 15.40 and 16.47 at level 3).
  */
 #define CHUNK_COST_AFTER_KEPT UINT64_C(32)
-#define FEWER_BITS_AFTER_KEPT 3 /* of the window */
+#define FEWER_BITS_AFTER_KEPT 3 /* of the window, down to this one */
+#define LEAST_BITS_AFTER_KEPT 5
 
 uint32_t dw_match_window_bits(const struct stream_settings *settings, bool after_kept)
 {
 	uint32_t bits = settings->window_bits;
 
-	return !after_kept		      ? bits
-	       : bits > FEWER_BITS_AFTER_KEPT ? bits - FEWER_BITS_AFTER_KEPT
-					      : 0;
+	if (!after_kept || bits <= LEAST_BITS_AFTER_KEPT)
+		return bits;
+	return bits > LEAST_BITS_AFTER_KEPT + FEWER_BITS_AFTER_KEPT
+		       ? bits - FEWER_BITS_AFTER_KEPT
+		       : LEAST_BITS_AFTER_KEPT;
 }
 
 /* A match is measured within a piece, from wherever it begins. */
@@ -40,13 +45,19 @@ static uint64_t within_piece(uint64_t bytes)
 	return bytes < MATCH_PIECE_BYTES / 2 ? bytes : MATCH_PIECE_BYTES / 2;
 }
 
+static uint64_t chunk_cost(const struct stream_settings *settings, bool after_kept)
+{
+	if (after_kept)
+		return CHUNK_COST_AFTER_KEPT;
+	return dw_codec_finds_matches(&settings->codec) ? CHUNK_COST : CHUNK_COST_FAST;
+}
+
 /* A codec that finds matches itself gains little from others in its block. */
 struct match_minima dw_match_minima(const struct stream_settings *settings,
 				    uint32_t density, size_t granularity, bool after_kept)
 {
 	uint64_t least = UINT64_C(1) << dw_match_window_bits(settings, after_kept);
-	uint64_t worth = (after_kept ? CHUNK_COST_AFTER_KEPT : CHUNK_COST) *
-			 DENSITY_UNIT / density;
+	uint64_t worth = chunk_cost(settings, after_kept) * DENSITY_UNIT / density;
 	uint64_t far, near;
 
 	worth = worth < MOST_WORTH ? worth : MOST_WORTH;

@@ -88,7 +88,9 @@ static void categories_differ_where_that_is_better(void **state)
 	assert_ptr_equal(other.order.ops, &dw_order_revpath);
 	assert_int_equal(other.window_bits, 10);
 	assert_int_equal(settings_of(1, CATEGORY_PCM_WAVEFORM).window_bits, 0);
+	assert_int_equal(settings_of(1, CATEGORY_PCM_WAVEFORM).step_bits, 0);
 	assert_int_equal(settings_of(3, CATEGORY_PCM_WAVEFORM).window_bits, 10);
+	assert_int_equal(settings_of(3, CATEGORY_PCM_WAVEFORM).step_bits, 2);
 	other = settings_of(7, CATEGORY_FITS_IMAGE);
 	assert_ptr_equal(other.order.ops, &dw_order_revpath);
 	assert_int_equal(other.window_bits, 10);

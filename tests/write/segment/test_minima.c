@@ -28,8 +28,8 @@ static void bytes_that_compress_well_need_longer_matches(void **state)
 
 	/* As long as it takes to save what two chunks cost, but never below the window. */
 	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT, 1, false).far, 64);
-	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT / 4, 1, false).far, 256);
-	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT / 4, 1, true).far, 128);
+	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT / 8, 1, false).far, 256);
+	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT / 8, 1, true).far, 256);
 	assert_int_equal(dw_match_minima(&settings, 1, 1, false).far, 4096);
 	settings = settings_of("null", 12);
 	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT, 1, false).far, 4096);
@@ -69,8 +69,10 @@ static void windows_after_kept_blocks_are_smaller(void **state)
 
 	assert_int_equal(dw_match_window_bits(&settings, false), 12);
 	assert_int_equal(dw_match_window_bits(&settings, true), 9);
-	settings.window_bits = 2;
-	assert_int_equal(dw_match_window_bits(&settings, true), 0);
+	settings.window_bits = 7;
+	assert_int_equal(dw_match_window_bits(&settings, true), 5);
+	settings.window_bits = 4;
+	assert_int_equal(dw_match_window_bits(&settings, true), 4);
 }
 
 int main(void)

@@ -20,7 +20,7 @@
 #define RELEASES   6
 #define FILE_BYTES 6000
 
-/* Files differ, and each release changes one byte in 200. */
+/* Files differ, and each release changes one byte in 100. */
 static void put_releases(const struct place *place)
 {
 	uint8_t data[FILE_BYTES];
@@ -36,7 +36,7 @@ static void put_releases(const struct place *place)
 				random =
 					random * UINT32_C(1664525) + UINT32_C(1013904223);
 				data[i] = (uint8_t)(random >> 24);
-				if (i % 200 == 0)
+				if (i % 100 == 0)
 					data[i] ^= (uint8_t)r;
 			}
 			snprintf(name, sizeof(name), "%u.0/file%02u", r, f);
