@@ -54,3 +54,22 @@ uint64_t dw_entropy_bytes(struct span in)
 							   : SLICE_BYTES);
 	return bits / 8;
 }
+
+void dw_entropy_table_init(struct entropy_table *table)
+{
+	table->terms[0] = 0;
+	for (uint32_t i = 1; i <= DW_ENTROPY_FEW; i++)
+		table->terms[i] = (uint32_t)(i * scaled_log2(i));
+}
+
+uint64_t dw_entropy_of_few(const struct entropy_table *table, struct span in)
+{
+	uint16_t counts[256] = { 0 };
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < in.size; i++)
+		counts[in.data[i]]++;
+	for (size_t i = 0; i < 256; i++)
+		sum += table->terms[counts[i]];
+	return (table->terms[in.size] - sum) >> (FRACTION_BITS + 3);
+}

@@ -45,6 +45,36 @@ static void known_values(void **state)
 			SLICE * 0.06799);
 }
 
+static void few_bytes_have_the_same_entropy(void **state)
+{
+	uint8_t data[DW_ENTROPY_FEW];
+	uint32_t random = 1;
+	struct entropy_table table;
+
+	dw_entropy_table_init(&table);
+	assert_int_equal(dw_entropy_of_few(&table, (struct span){ data, 0 }), 0);
+	for (unsigned values = 1; values <= 256; values++)
+		for (size_t size = 1; size <= sizeof(data); size += size / 4 + 1) {
+			const struct span in = { data, size };
+			uint64_t entropy;
+
+			for (size_t i = 0; i < size; i++) {
+				random = random * 1664525u + 1013904223u;
+				data[i] = (uint8_t)((random >> 24) % values);
+			}
+			entropy = dw_entropy_bytes(in);
+			assert_in_range(dw_entropy_of_few(&table, in), entropy,
+					entropy + 1);
+		}
+	memset(data, 0, sizeof(data));
+	assert_int_equal(dw_entropy_of_few(&table, (struct span){ data, sizeof(data) }),
+			 0);
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)i;
+	assert_int_equal(dw_entropy_of_few(&table, (struct span){ data, sizeof(data) }),
+			 sizeof(data));
+}
+
 /* Frequencies are those of a slice: data that changes has less entropy. */
 static void each_slice_counts_alone(void **state)
 {
@@ -63,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_values),
+		cmocka_unit_test(few_bytes_have_the_same_entropy),
 		cmocka_unit_test(each_slice_counts_alone),
 	};
 

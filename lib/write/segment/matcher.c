@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/entropy.h"
 #include "write/segment/matcher.h"
 
 /*
@@ -40,6 +41,7 @@ struct matcher {
 	uint64_t fragment_offset; /* of the piece */
 	int64_t credit;
 	uint64_t compared; /* bytes so far */
+	struct entropy_table entropy;
 };
 
 int dw_matcher_new(const struct matcher_options *options, struct stored_window *window,
@@ -53,6 +55,8 @@ int dw_matcher_new(const struct matcher_options *options, struct stored_window *
 	matcher->options = *options;
 	matcher->window = window;
 	matcher->credit = (int64_t)MATCH_PIECE_BYTES * CREDIT_PER_BYTE;
+	if (options->least_entropy > 0)
+		dw_entropy_table_init(&matcher->entropy);
 	matcher->anchors =
 		dw_malloc(dw_anchors_room(MATCH_PIECE_BYTES) * sizeof(*matcher->anchors));
 	if (!matcher->anchors)
@@ -288,6 +292,17 @@ static bool measure_match(struct matcher *matcher, size_t at, uint64_t place,
 	       (is_near ? matcher->options.near_minimum : matcher->options.far_minimum);
 }
 
+/* Whether the bytes of a match take more than it costs. Of long matches that is not asked. */
+static bool has_entropy(const struct matcher *matcher, size_t at,
+			const struct match *match)
+{
+	const struct span bytes = { matcher->data + at - match->back, match->size };
+
+	return matcher->options.least_entropy == 0 || bytes.size > DW_ENTROPY_FEW ||
+	       dw_entropy_of_few(&matcher->entropy, bytes) >=
+		       matcher->options.least_entropy;
+}
+
 static bool best_match(struct matcher *matcher, const struct anchor *anchor,
 		       uint64_t stored, size_t back, struct match *best)
 {
@@ -310,7 +325,7 @@ static bool best_match(struct matcher *matcher, const struct anchor *anchor,
 		matcher->credit -= COST_OF_LOOK;
 	}
 	pay(matcher, work, best->size);
-	return best->size > 0;
+	return best->size > 0 && has_entropy(matcher, anchor->at, best);
 }
 
 bool dw_matcher_look(struct matcher *matcher, uint64_t stored, size_t back,

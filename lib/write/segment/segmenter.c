@@ -56,6 +56,7 @@ static int choose_minima(const struct segmenter *segmenter,
 				 is_after_kept(segmenter));
 	options->far_minimum = minima.far;
 	options->near_minimum = minima.near;
+	options->least_entropy = minima.entropy;
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/entropy.h"
 #include "write/segment/matcher.h"
 
 #define MIB ((size_t)1 << 20)
@@ -197,6 +198,29 @@ static void matches_go_across_pieces_and_blocks(void **state)
 	 * block. */
 	assert_true(store->matched > size - 30 * 600);
 	assert_true(store->matches < 3 * (size / (96 << 10)) + 3);
+	free_store(store);
+	dw_free(data);
+}
+
+static void what_has_too_little_entropy_is_no_match(void **state)
+{
+	enum { SIZE = 20000 };
+	struct matcher_options options = usual(MIB);
+	uint8_t *data = random_bytes(SIZE, 6);
+	struct store *store;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * DW_ENTROPY_FEW; i++)
+		data[i] = (uint8_t)(data[i] & 1); /* 128 bytes in 1024 */
+	options.least_entropy = 120;
+	store = new_store(options, MIB);
+	add(store, data, SIZE);
+	add(store, data + 100, 800); /* 100 bytes of entropy */
+	assert_int_equal(store->matched, 0);
+	add(store, data + 300, 1100); /* long */
+	assert_int_equal(store->matched, 1100);
+	add(store, data + 5000, 600); /* more than 500 */
+	assert_int_equal(store->matched, 1700);
 	free_store(store);
 	dw_free(data);
 }
@@ -406,6 +430,7 @@ int main(void)
 		cmocka_unit_test(matches_are_found_at_any_shift),
 		cmocka_unit_test(matches_go_across_pieces_and_blocks),
 		cmocka_unit_test(what_is_too_short_is_no_match),
+		cmocka_unit_test(what_has_too_little_entropy_is_no_match),
 		cmocka_unit_test(frames_are_not_cut),
 		cmocka_unit_test(blocks_beyond_the_lookback_are_left_alone),
 		cmocka_unit_test(bytes_are_compared),
