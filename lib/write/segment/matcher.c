@@ -41,6 +41,7 @@ struct matcher {
 	uint64_t fragment_offset; /* of the piece */
 	int64_t credit;
 	uint64_t compared; /* bytes so far */
+	uint64_t least;	   /* see dw_matcher_set_least() */
 	struct entropy_table entropy;
 };
 
@@ -75,6 +76,11 @@ void dw_matcher_free(struct matcher *matcher)
 	dw_anchor_index_free(matcher->index);
 	dw_free(matcher->anchors);
 	dw_free(matcher);
+}
+
+void dw_matcher_set_least(struct matcher *matcher, uint64_t bytes)
+{
+	matcher->least = bytes;
 }
 
 void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,
@@ -288,8 +294,9 @@ static bool measure_match(struct matcher *matcher, size_t at, uint64_t place,
 	*match = (struct match){ place - back, back + forward, back };
 	align(matcher, at, match);
 	trim(matcher, match);
-	return match->size >=
-	       (is_near ? matcher->options.near_minimum : matcher->options.far_minimum);
+	return match->size >= matcher->least &&
+	       match->size >= (is_near ? matcher->options.near_minimum
+				       : matcher->options.far_minimum);
 }
 
 /* Whether the bytes of a match take more than it costs. Of long matches that is not asked. */

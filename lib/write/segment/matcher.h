@@ -49,6 +49,9 @@ struct match {
 void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,
 		      uint64_t fragment_offset);
 
+/* The shortest match from now on, if that is longer than the minima. */
+void dw_matcher_set_least(struct matcher *matcher, uint64_t bytes);
+
 /* The next anchor in the piece, at or after from; false if there is none. */
 bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out);
 

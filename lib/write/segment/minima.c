@@ -9,7 +9,7 @@
 
 /*
  * Cost of a match in compressed bytes: two more chunks, and less context for the bytes
- * that follow. A codec such as lz4 makes more of the bytes than the density says, so that a
+ * that follow. lz4 compresses less than the estimate of the density, and null not at all, so a
  * match saves more. In the block being filled the codec finds the match as well, so it must be
  * NEAR_FACTOR times as long. Elsewhere MOST_WORTH bytes are always enough.
  */
@@ -32,11 +32,10 @@ uint32_t dw_match_window_bits(const struct stream_settings *settings, bool after
 {
 	uint32_t bits = settings->window_bits;
 
-	if (!after_kept || bits <= LEAST_BITS_AFTER_KEPT)
+	if (!after_kept || bits < LEAST_BITS_AFTER_KEPT)
 		return bits;
-	return bits > LEAST_BITS_AFTER_KEPT + FEWER_BITS_AFTER_KEPT
-		       ? bits - FEWER_BITS_AFTER_KEPT
-		       : LEAST_BITS_AFTER_KEPT;
+	bits -= FEWER_BITS_AFTER_KEPT;
+	return bits > LEAST_BITS_AFTER_KEPT ? bits : LEAST_BITS_AFTER_KEPT;
 }
 
 /* A match is measured within a piece, from wherever it begins. */

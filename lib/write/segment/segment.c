@@ -15,6 +15,10 @@
 #include "write/items/assembly.h"
 #include "write/segment/segmenter.h"
 
+/* See least_match(). */
+#define SCARCE_PART 2
+#define FEW_CHUNKS  8
+
 /* The fragment being stored. Errors of the input do not fail the run: they end the
  * fragment, not the image. */
 struct storing {
@@ -120,6 +124,25 @@ static int match_piece(struct segmenter *segmenter, struct storing *storing,
 				     size - done, err);
 }
 
+/*
+ * The shortest match that is worth one of the chunks, where their number is limited: when they run out,
+ * nothing more is deduplicated. It is a part of what each chunk has on average if all are used, and when
+ * few are left so long that these suffice for any data.
+ */
+static uint64_t least_match(const struct segmenter *segmenter)
+{
+	const uint64_t most = segmenter->in->budget->max_chunks;
+	const uint64_t used = segmenter->filler.chunks->count;
+	const uint64_t done = segmenter->filler.input_bytes;
+	const uint64_t left = segmenter->total > done ? segmenter->total - done : 0;
+
+	if (most == UINT64_MAX || used >= most)
+		return 0;
+	if (most - used < most / FEW_CHUNKS)
+		return 2 * (left / (most - used));
+	return segmenter->total / most / SCARCE_PART;
+}
+
 static int store_piece(struct segmenter *segmenter, struct storing *storing,
 		       const uint8_t *data, size_t size, dwarfs_error **err)
 {
@@ -129,6 +152,8 @@ static int store_piece(struct segmenter *segmenter, struct storing *storing,
 	if (storing->digests)
 		dw_content_hash_add(&storing->digests->hash, data, size);
 	segmenter->filler.input_bytes += size;
+	if (segmenter->matcher)
+		dw_matcher_set_least(segmenter->matcher, least_match(segmenter));
 	ret = segmenter->matcher && segmenter->filler.chunks->count <
 					    segmenter->in->budget->max_chunks
 		      ? match_piece(segmenter, storing, data, size, err)

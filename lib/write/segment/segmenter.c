@@ -230,6 +230,7 @@ int dw_segmenter_new(const struct segment_input *in, struct compressor *compress
 		.filler = { .compressor = compressor,
 			    .chunks = chunks,
 			    .block_bytes = dw_block_bytes(in->run->options, stream) },
+		.total = total_bytes(in),
 		.granularity = 1,
 		.source_content = DW_NONE,
 	};

@@ -19,6 +19,7 @@ struct segmenter {
 	struct block_filler filler;
 	struct matcher *matcher;   /* NULL: no matching */
 	struct gatherer *gatherer; /* NULL: any block may be referred to */
+	uint64_t total;		   /* bytes of the stream */
 	size_t granularity;
 	uint8_t *piece;
 	struct kept_anchors *kept_anchors; /* NULL: no blocks were kept */

@@ -247,12 +247,12 @@ static void orders_are_tried_where_there_is_memory(void **state)
 	} cases[] = {
 		{ "lz4", 0, 16 * MIB, true, 64, 64 }, /* also with 32 bits */
 		{ MEDIUM, 4000 * MIB, 16 * MIB, true, 64, 40 },
-		{ MEDIUM, 1000 * MIB, 64 * MIB, true, 64, 8 },
-		{ MEDIUM, 600 * MIB, 512 * MIB, true, 8, 2 },
-		{ MEDIUM, 200 * MIB, 16 * MIB, true, 18, 1 },
+		{ MEDIUM, 1000 * MIB, 64 * MIB, true, 64, 6 },
+		{ MEDIUM, 600 * MIB, 512 * MIB, true, 5, 1 },
+		{ MEDIUM, 200 * MIB, 16 * MIB, true, 14, 1 },
 		{ MEDIUM, 120 * MIB, 512 * MIB, false, 1, 1 },
 		{ MEDIUM, 48 * MIB, 20000 * MIB, true, 1, 1 }, /* smaller blocks */
-		{ "lz4", 600 * MIB, 512 * MIB, true, 10, 10 }, /* by itself */
+		{ "lz4", 600 * MIB, 512 * MIB, true, 6, 6 },   /* by itself */
 		{ "lz4", 120 * MIB, 512 * MIB, true, 1, 1 },
 	};
 

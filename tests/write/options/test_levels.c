@@ -37,7 +37,10 @@ static void every_level_is_complete(void **state)
 		bits = dw_level_block_bits(level);
 		assert_non_null(settings.order.ops);
 		assert_true(settings.step_bits <= settings.window_bits);
-		assert_int_equal(settings.window_bits > 0, level >= 3);
+		assert_int_equal(settings.window_bits, level >= 8   ? 8
+						       : level >= 3 ? 7
+								    : 0);
+		assert_int_equal(settings.step_bits, level >= 8 ? 2 : level >= 3 ? 1 : 0);
 		assert_true(level >= 6 || !settings.has_dense);
 		assert_true(settings.has_literal ==
 			    (level >= 5 && dw_codec_can_pack(CODEC_ZSTD)));

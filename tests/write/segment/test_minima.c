@@ -51,6 +51,8 @@ static void a_codec_finds_short_matches_in_its_block(void **state)
 	assert_int_equal(minima.far, 128);
 	assert_int_equal(minima.near, 1024);
 	assert_int_equal(minima.entropy, 64);
+	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT / 8, 1, false).far, 512);
+	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT / 8, 1, true).far, 256);
 	assert_int_equal(dw_match_minima(&settings, DENSITY_UNIT / 2, 1, true).entropy,
 			 32);
 }
@@ -73,6 +75,10 @@ static void windows_after_kept_blocks_are_smaller(void **state)
 
 	assert_int_equal(dw_match_window_bits(&settings, false), 12);
 	assert_int_equal(dw_match_window_bits(&settings, true), 9);
+	settings.window_bits = 9;
+	assert_int_equal(dw_match_window_bits(&settings, true), 6);
+	settings.window_bits = 8;
+	assert_int_equal(dw_match_window_bits(&settings, true), 5);
 	settings.window_bits = 7;
 	assert_int_equal(dw_match_window_bits(&settings, true), 5);
 	settings.window_bits = 4;
