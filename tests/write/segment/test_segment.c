@@ -189,6 +189,36 @@ static void what_follows_a_match_is_known_by_its_own_file(void **state)
 	dw_free(rest);
 }
 
+/* Equal runs of 149 bytes would take all chunks before the long ones in the last file. */
+static void few_chunks_are_for_long_matches(void **state)
+{
+	const struct place *place = *state;
+	const size_t size = 12 * MIB;
+	uint8_t *data = random_bytes(size, 3);
+	uint8_t *changed = dw_malloc(size);
+
+	assert_non_null(changed);
+	put_file(place, "a", data, size);
+	memcpy(changed, data, size);
+	for (size_t i = 0; i < size; i += 150)
+		changed[i] ^= 1;
+	put_file(place, "b", changed, size);
+	memcpy(changed, data, size);
+	for (size_t i = 0; i < size; i += 64 * KIB)
+		changed[i] ^= 1;
+	put_file(place, "c", changed, size);
+	for (uint64_t limit = 16; limit <= 56; limit += 8) {
+		dwarfs_builder *builder = segmenting_builder(place, 21);
+
+		assert_int_equal(
+			dwarfs_builder_set_memory_limit(builder, limit * MIB, NULL), 0);
+		assert_true(build_and_count(builder, place) >= size - 64 * KIB);
+		assert_int_equal(remove(place->image), 0);
+	}
+	dw_free(changed);
+	dw_free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +235,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_follows_a_match_is_known_by_its_own_file, make_place,
 			remove_place),
+		cmocka_unit_test_setup_teardown(few_chunks_are_for_long_matches,
+						make_place, remove_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
