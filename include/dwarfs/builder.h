@@ -308,6 +308,8 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
  *
  * To keep a limit, the builder uses, in this order: fewer workers, fewer queued blocks, a
  * coarser index, compressors with less memory, smaller blocks; the log says which.
+ * Where references to repeated runs could take too much memory, only longer runs are
+ * deduplicated.
  * If the codec for metadata would exceed the limit, even one that was set, it uses less
  * memory, or metadata is not compressed.
  * The same limit produces the same image for any number of workers. Without a limit,

@@ -41,7 +41,8 @@
  * near-equal sources of a compiler take 20.0 MB with a limit of 200 MiB and 22.8 with 120 MiB instead of
  * 17.8 MB. With a quarter of the limit for chunks instead of an eighth, wheels and a root file system
  * took 1.1 and 1.2 % more with 64 MiB, as the index is coarser; with half of it 1.1 and 2.9 %. */
-#define CHUNK_BYTES	  512
+#define CHUNK_BYTES	  1024
+#define CHUNK_BYTES_FAST  512 /* with lz4, where shorter matches are worth a chunk */
 #define CHUNK_SHARE	  4
 #define LEAST_CHUNK_BYTES 32
 
@@ -156,6 +157,15 @@ static void plan_index(struct memory_plan *plan, uint64_t kept_block_bytes)
 	plan->anchors = index_bytes(anchors);
 }
 
+static uint64_t chunk_bytes(const struct memory_plan *plan)
+{
+	for (size_t i = 0; i < plan->category_count; i++)
+		if (plan->used[i] && plan->settings[i].window_bits > 0 &&
+		    !dw_codec_finds_matches(&plan->settings[i].codec))
+			return CHUNK_BYTES_FAST;
+	return CHUNK_BYTES;
+}
+
 static struct memory_plan begin_plan(dwarfs_builder *builder,
 				     const struct workload *workload, const uint8_t *used,
 				     const uint64_t *stream_bytes)
@@ -179,7 +189,7 @@ static struct memory_plan begin_plan(dwarfs_builder *builder,
 	};
 
 	plan_index(&plan, bytes_of_kept_blocks(builder->assembly));
-	chunks = workload->fragments + workload->bytes / CHUNK_BYTES;
+	chunks = workload->fragments + workload->bytes / chunk_bytes(&plan);
 	if (limit != 0)
 		chunks = dw_smaller_of(chunks, limit / CHUNK_SHARE / ESTIMATE_PER_CHUNK);
 	plan.budget.max_chunks = dw_larger_of(chunks, dw_memory_plan_least_chunks(&plan));

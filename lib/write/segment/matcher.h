@@ -20,15 +20,14 @@ struct matcher;
 
 struct matcher_options {
 	size_t block_bytes;
-	size_t granularity;    /* matches begin and end at multiples of it */
-	uint64_t far_minimum;  /* shortest match worth a chunk: in another block */
-	uint64_t near_minimum; /* in the block being filled */
-	uint64_t
-		least_entropy; /* bytes that a match takes at least, coded by frequency */
-	unsigned shift;	       /* an anchor about every 2^shift bytes */
-	uint64_t total_bytes;  /* of all data, at most */
-	uint64_t index_bytes;  /* memory for the index, at most */
-	uint32_t lookback;     /* blocks that may be referred to; UINT32_MAX: all */
+	size_t granularity;	  /* matches begin and end at multiples of it */
+	uint64_t far_minimum;	  /* shortest match worth a chunk: in another block */
+	uint64_t near_minimum;	  /* in the block being filled */
+	uint64_t least_entropy;	  /* of the bytes of a match, in bytes */
+	unsigned shift;		  /* an anchor about every 2^shift bytes */
+	uint64_t total_bytes;	  /* of all data, at most */
+	uint64_t index_bytes;	  /* memory for the index, at most */
+	uint32_t lookback;	  /* blocks that may be referred to; UINT32_MAX: all */
 	struct kept_window *kept; /* of the window, or NULL */
 };
 

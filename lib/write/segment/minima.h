@@ -9,10 +9,9 @@
 
 /* Bytes. */
 struct match_minima {
-	uint64_t far;  /* of a match in another block */
-	uint64_t near; /* in the block being filled */
-	uint64_t
-		entropy; /* of the bytes of a match, if each is coded by its frequency alone */
+	uint64_t far;	  /* of a match in another block */
+	uint64_t near;	  /* in the block being filled */
+	uint64_t entropy; /* of its bytes: see base/entropy; 0: any */
 };
 
 /*

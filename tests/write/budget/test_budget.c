@@ -248,7 +248,7 @@ static void orders_are_tried_where_there_is_memory(void **state)
 		{ "lz4", 0, 16 * MIB, true, 64, 64 }, /* also with 32 bits */
 		{ MEDIUM, 4000 * MIB, 16 * MIB, true, 64, 40 },
 		{ MEDIUM, 1000 * MIB, 64 * MIB, true, 64, 6 },
-		{ MEDIUM, 600 * MIB, 512 * MIB, true, 5, 1 },
+		{ MEDIUM, 600 * MIB, 512 * MIB, true, 6, 1 },
 		{ MEDIUM, 200 * MIB, 16 * MIB, true, 14, 1 },
 		{ MEDIUM, 120 * MIB, 512 * MIB, false, 1, 1 },
 		{ MEDIUM, 48 * MIB, 20000 * MIB, true, 1, 1 }, /* smaller blocks */

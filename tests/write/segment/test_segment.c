@@ -31,7 +31,7 @@ static uint8_t *random_bytes(size_t size, uint32_t seed)
 	return data;
 }
 
-/* Uncompressed blocks of this size, matches of 512 bytes or more, ordered by path. */
+/* Uncompressed blocks of this size, matches of 128 bytes or more, ordered by path. */
 static dwarfs_builder *segmenting_builder(const struct place *place, uint32_t block_bits)
 {
 	dwarfs_builder *builder = new_builder(place, 2);
@@ -189,33 +189,46 @@ static void what_follows_a_match_is_known_by_its_own_file(void **state)
 	dw_free(rest);
 }
 
-/* Equal runs of 149 bytes would take all chunks before the long ones in the last file. */
-static void few_chunks_are_for_long_matches(void **state)
+/* A file of the data with a byte changed at each multiple of a distance. */
+static void put_changed(const struct place *place, const char *name, const uint8_t *data,
+			size_t size, size_t distance)
+{
+	uint8_t *changed = dw_malloc(size);
+
+	assert_non_null(changed);
+	memcpy(changed, data, size);
+	for (size_t i = 0; i < size; i += distance)
+		changed[i] ^= 1;
+	put_file(place, name, changed, size);
+	dw_free(changed);
+}
+
+static uint64_t count_with_limit(const struct place *place, uint64_t limit)
+{
+	dwarfs_builder *builder = segmenting_builder(place, 21);
+	uint64_t found;
+
+	assert_int_equal(dwarfs_builder_set_memory_limit(builder, limit, NULL), 0);
+	found = build_and_count(builder, place);
+	assert_int_equal(remove(place->image), 0);
+	return found;
+}
+
+/* The runs in the second file are many enough to take all chunks before those in the last. */
+static void chunks_are_left_for_the_end(void **state)
 {
 	const struct place *place = *state;
 	const size_t size = 12 * MIB;
 	uint8_t *data = random_bytes(size, 3);
-	uint8_t *changed = dw_malloc(size);
 
-	assert_non_null(changed);
 	put_file(place, "a", data, size);
-	memcpy(changed, data, size);
-	for (size_t i = 0; i < size; i += 150)
-		changed[i] ^= 1;
-	put_file(place, "b", changed, size);
-	memcpy(changed, data, size);
-	for (size_t i = 0; i < size; i += 64 * KIB)
-		changed[i] ^= 1;
-	put_file(place, "c", changed, size);
-	for (uint64_t limit = 16; limit <= 56; limit += 8) {
-		dwarfs_builder *builder = segmenting_builder(place, 21);
-
-		assert_int_equal(
-			dwarfs_builder_set_memory_limit(builder, limit * MIB, NULL), 0);
-		assert_true(build_and_count(builder, place) >= size - 64 * KIB);
-		assert_int_equal(remove(place->image), 0);
+	put_changed(place, "c", data, size, 64 * KIB);
+	for (size_t distance = 150; distance <= 350; distance += 100) {
+		put_changed(place, "b", data, size, distance);
+		for (uint64_t limit = 16; limit <= 56; limit += 8)
+			assert_true(count_with_limit(place, limit * MIB) >=
+				    size - 64 * KIB);
 	}
-	dw_free(changed);
 	dw_free(data);
 }
 
@@ -235,8 +248,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_follows_a_match_is_known_by_its_own_file, make_place,
 			remove_place),
-		cmocka_unit_test_setup_teardown(few_chunks_are_for_long_matches,
-						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(chunks_are_left_for_the_end, make_place,
+						remove_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
