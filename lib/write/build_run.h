@@ -21,6 +21,7 @@ struct sources;
 /* Bytes of a category: read, stored in blocks, and compressed. */
 struct category_total {
 	uint64_t in, stored, packed;
+	uint32_t codecs; /* of the blocks: one bit for each id below 32 */
 };
 
 /* Entries found after the tree exceeded the memory limit: counted, to tell which limit

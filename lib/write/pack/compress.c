@@ -210,6 +210,8 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 	run->counts[DWARFS_COUNT_BYTES_BLOCKS] += data.size;
 	total->stored += job->unpacked_bytes;
 	total->packed += data.size;
+	if (job->header.compression < 32)
+		total->codecs |= UINT32_C(1) << job->header.compression;
 	if (job->block) {
 		compressor->written_input += job->block->input_bytes;
 		compressor->written_bytes += job->block->size;

@@ -56,6 +56,7 @@ struct trial {
 	const uint32_t *by_path; /* their fragments */
 	size_t count;
 	enum chunk_storage storage;
+	bool looks_for_numbers;
 };
 
 /* The packing of a candidate. */
@@ -108,7 +109,8 @@ static void show_run(struct dwarfs_progress *progress, void *user)
 
 /* Numbers are packed by lzma if they will be for the image: zstd does not tell whether the arrays
  * of a block have the same type. Arrays of eight types, 64 MB, take 39.4 and 39.5 MB with zstd
- * in two orders, and 30.1 and 27.6 MB at level 7. */
+ * in two orders, and 30.1 and 27.6 MB at level 7. If there are none in the first order, they are
+ * not looked for in others: that took a tenth of the time of packing six releases of a library. */
 static void use_numeric_codec(const struct stream_settings *of,
 			      struct stream_settings *settings)
 {
@@ -118,7 +120,7 @@ static void use_numeric_codec(const struct stream_settings *of,
 }
 
 /* The stream's blocks are packed with the codec, and numbers with another one. */
-static int init_trial_run(struct trial_run *trial, const struct codec_spec *codec,
+static int init_trial_run(struct trial_run *trial, const struct trial *common,
 			  uint32_t category, dwarfs_error **err)
 {
 	struct build_run *of = trial->input->run;
@@ -131,9 +133,10 @@ static int init_trial_run(struct trial_run *trial, const struct codec_spec *code
 		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i <= category; i++)
 		settings[i] = of->settings[i];
-	settings[category].codec = *codec;
+	settings[category].codec = common->codec;
 	dw_use_one_codec(&settings[category]);
-	use_numeric_codec(&of->settings[category], &settings[category]);
+	if (common->looks_for_numbers)
+		use_numeric_codec(&of->settings[category], &settings[category]);
 	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &trial->output, err)) < 0 ||
 	    (ret = dw_sink_begin(trial->output, err)) < 0)
 		return ret;
@@ -271,13 +274,16 @@ static int pack_in_order(struct trial *trial, const uint32_t *numbers,
 	__attribute__((cleanup(free_trial_run))) struct trial_run run = {
 		.input = input,
 	};
+	uint32_t category = contents->streams.list[stream].category;
 	uint64_t metadata_bytes = 0;
-	int ret = init_trial_run(&run, &trial->codec,
-				 contents->streams.list[stream].category, err);
+	int ret = init_trial_run(&run, trial, category, err);
 
 	if (ret == 0 && (ret = segment(&run, numbers, trial->count, err)) == 0)
 		ret = cost_of_metadata(trial, &run, numbers, &metadata_bytes, err);
 	*bytes_out = run.sections.bytes + metadata_bytes;
+	if (ret == 0)
+		trial->looks_for_numbers =
+			run.totals[category].codecs & UINT32_C(1) << CODEC_LZMA;
 	if (!reset_contents(input, numbers, trial->count))
 		*bytes_out = UINT64_MAX;
 	input->run->progress.last_ns = run.run.progress.last_ns;
@@ -326,7 +332,10 @@ int dw_trial(const struct order_input *input, const char *codec,
 		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
 	const double preference =
 		input->speed == CODEC_MEDIUM ? PREFERENCE_MEDIUM : PREFERENCE;
-	struct trial trial = { .input = input, .count = count };
+	struct trial trial = { .input = input,
+			       .count = count,
+			       .looks_for_numbers = true };
+
 	auto_free uint32_t *by_path = NULL;
 	double least = 0;
 	size_t best = 0;

@@ -131,19 +131,19 @@ static void put_directories(const struct place *place)
 
 /* Values of an array, each near the one before it: samples of 16 bits, or numbers of 24. */
 static void put_array(const struct place *place, const char *name, unsigned bytes,
-		      uint32_t random)
+		      uint32_t random, size_t size)
 {
 	static uint8_t data[ARRAY_BYTES];
 	uint32_t value = UINT32_C(1) << (8 * bytes - 2);
 	uint32_t most = bytes == 2 ? 300 : 180000;
 
-	for (size_t i = 0; i + bytes <= sizeof(data); i += bytes) {
+	for (size_t i = 0; i + bytes <= size; i += bytes) {
 		random = random * UINT32_C(1664525) + UINT32_C(1013904223);
 		value += (uint32_t)((uint64_t)random * most >> 32) - most / 2;
 		for (unsigned b = 0; b < bytes; b++)
 			data[i + b] = (uint8_t)(value >> 8 * b);
 	}
-	put_file(place, name, data, sizeof(data));
+	put_file(place, name, data, size);
 }
 
 /* zstd makes all orders equally large, lzma makes the image 5 % smaller than by path. */
@@ -156,21 +156,53 @@ static void arrays_of_one_type_are_brought_together(void **state)
 		skip();
 	for (unsigned f = 0; f < 4; f++) {
 		snprintf(name, sizeof(name), "array%02u", f);
-		put_array(place, name, 2 + f % 2, 1 + f);
+		put_array(place, name, 2 + f % 2, 1 + f, ARRAY_BYTES);
 	}
 	pack_by(place, "auto", 20);
 	assert_non_null(strstr(all_messages(), "order: nilsimsa"));
 }
 
-static bool was_tried(const char *order)
+/* With the codec of the trial; 0: it was not tried. */
+static uint64_t size_in_trial(const char *order)
 {
 	char tried[64];
 
 	snprintf(tried, sizeof(tried), "order %s: ", order);
 	for (const char *at = all_messages(); (at = strstr(at, tried)); at++)
 		if (strspn(at + strlen(tried), "0123456789") > 0)
-			return true;
-	return false;
+			return strtoull(at + strlen(tried), NULL, 10);
+	return 0;
+}
+
+/* Letters and arrays in turns: a fifth of each block are numbers, which is too little. */
+static void numbers_that_the_first_order_lacks_are_not_looked_for(void **state)
+{
+	enum { LETTER_BYTES = 640 << 10, PAIRS = 7, NUMBER_BYTES = 160 << 10 };
+	const struct place *place = *state;
+	auto_free uint8_t *letters = dw_malloc(LETTER_BYTES);
+	uint64_t by_path, alike;
+	uint32_t random = 5;
+	char name[32];
+
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	for (unsigned f = 0; f < PAIRS; f++) {
+		for (size_t i = 0; i < LETTER_BYTES; i++)
+			letters[i] = (uint8_t)('a' + (next_random(&random) & 15));
+		snprintf(name, sizeof(name), "file%02u", 2 * f);
+		put_file(place, name, letters, LETTER_BYTES);
+		snprintf(name, sizeof(name), "file%02u", 2 * f + 1);
+		put_array(place, name, 2, 1 + f, NUMBER_BYTES);
+	}
+	pack_by(place, "auto", 20);
+	by_path = size_in_trial("path");
+	alike = size_in_trial("nilsimsa");
+	assert_true(by_path > 0 && alike > by_path - by_path / 25);
+}
+
+static bool was_tried(const char *order)
+{
+	return size_in_trial(order) > 0;
 }
 
 static void expect_tried(const char *order)
@@ -557,6 +589,9 @@ int main(void)
 			remove_place),
 		cmocka_unit_test_setup_teardown(equal_forecasts_are_tried, make_place,
 						remove_place),
+		cmocka_unit_test_setup_teardown(
+			numbers_that_the_first_order_lacks_are_not_looked_for, make_place,
+			remove_place),
 		cmocka_unit_test_setup_teardown(arrays_of_one_type_are_brought_together,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(all_orders_are_tried_in_one_block,
