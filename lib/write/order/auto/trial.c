@@ -335,7 +335,6 @@ int dw_trial(const struct order_input *input, const char *codec,
 	struct trial trial = { .input = input,
 			       .count = count,
 			       .looks_for_numbers = true };
-
 	auto_free uint32_t *by_path = NULL;
 	double least = 0;
 	size_t best = 0;
