@@ -55,7 +55,7 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * setters take precedence, whether called before or after.
  *
  * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1)
- * lists them. From level 5 on, blocks with a very high compression ratio, such as
+ * lists them. At the higher levels, blocks with a very high compression ratio, such as
  * those of logs, have a separate codec (DWARFS_LEVEL_DENSE_BLOCKS), unless it compresses
  * parts of a block independently and the data repeat across parts. At levels 6 and 7 it
  * is also used for blocks of numbers, samples and pixels if a sample shows that lzma

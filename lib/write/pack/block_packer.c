@@ -86,7 +86,6 @@ struct packing dw_packing_of(const struct stream_settings *settings, uint32_t ca
 		.fallback = own->fallback,
 		.has_dense = own->has_dense,
 		.dense = own->dense,
-		.dense_has_numbers = own->dense_has_numbers,
 		.has_literal = own->has_literal,
 		.literal = own->literal,
 		.is_trial = own->is_trial,
@@ -113,8 +112,7 @@ static bool has_parts(const struct packing *packing, size_t block_bytes,
  * memory. */
 static bool has_numeric(const struct packing *packing)
 {
-	return packing->has_dense && packing->dense_has_numbers &&
-	       (packing->has_literal || packing->is_trial) &&
+	return packing->has_dense && (packing->has_literal || packing->is_trial) &&
 	       packing->codec.id == CODEC_ZSTD && packing->dense.id == CODEC_LZMA;
 }
 

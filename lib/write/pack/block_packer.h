@@ -12,7 +12,6 @@
 struct packing {
 	struct codec_spec codec;
 	bool has_fallback, has_dense, has_literal;
-	bool dense_has_numbers;	    /* dense is for numbers, too */
 	bool is_trial;		    /* dense is for numbers only, and not compared */
 	struct codec_spec fallback; /* if it compresses better */
 	struct codec_spec dense;    /* for blocks that compress very well */

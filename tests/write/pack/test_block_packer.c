@@ -746,29 +746,6 @@ static void clear_half(uint8_t *data, size_t size)
 	memset(data + size / 2, 0, size - size / 2);
 }
 
-/* Not numbers, but what compresses very well. */
-static void level_5_has_a_dense_codec(void **state)
-{
-	auto_free uint8_t *data = dw_malloc(NUMBERS);
-	uint32_t id;
-	struct packing packing;
-
-	if (lacks_lzma_or_zstd())
-		skip();
-	packing = packing_of_level(5);
-	packing.codec.level = 3; /* faster */
-	packing.dense.level = 0;
-	fill_with_numbers(data, NUMBERS / 16);
-	for (size_t i = NUMBERS / 16; i < NUMBERS; i++)
-		data[i] = data[i - 4096] ^ (i % 4093 == 0);
-	assert_true(packed_size(&packing, (struct span){ data, NUMBERS }, &id) <
-		    NUMBERS / 16);
-	assert_int_equal(id, CODEC_LZMA);
-	fill_with_numbers(data, NUMBERS);
-	assert_true(packed_size(&packing, (struct span){ data, NUMBERS }, &id) > 0);
-	assert_int_equal(id, CODEC_ZSTD);
-}
-
 /* By the dense codec, at the levels where that is lzma and the codec zstd. */
 static void numbers_are_packed_by_the_dense_codec(void **state)
 {
@@ -781,7 +758,7 @@ static void numbers_are_packed_by_the_dense_codec(void **state)
 	for (uint32_t level = 5; level <= 8; level += level == 5 ? 2 : 1) {
 		struct packing packing = packing_of_level(level), alone = packing;
 		/* At level 8, where lzma packs all, the size decides nothing; nor does that of
-		 * digits at level 5, where numbers are not looked for. */
+		 * digits at level 5, without a dense codec. */
 		const struct span in = { numbers, level == 8 ? DIGITS : NUMBERS };
 		const struct span other = { digits, level == 7 ? NUMBERS : DIGITS };
 		auto_packer struct block_packer *packer = NULL;
@@ -1324,7 +1301,6 @@ int main(void)
 		cmocka_unit_test(repeats_outside_of_the_sample_are_found),
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		cmocka_unit_test(numbers_are_packed_by_the_dense_codec),
-		cmocka_unit_test(level_5_has_a_dense_codec),
 		cmocka_unit_test(tables_are_packed_by_the_dense_codec),
 		cmocka_unit_test(trials_do_not_examine_prose),
 		cmocka_unit_test(repeats_decide_about_numbers),

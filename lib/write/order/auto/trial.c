@@ -115,7 +115,7 @@ static void use_numeric_codec(const struct stream_settings *of,
 			      struct stream_settings *settings)
 {
 	settings->is_trial = settings->has_dense =
-		of->has_dense && of->dense_has_numbers && of->has_literal &&
+		of->has_dense && of->has_literal &&
 		dw_codec_parse(TRIAL_CODEC_NUMERIC, &settings->dense, NULL) == 0;
 }
 
