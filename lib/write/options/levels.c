@@ -60,9 +60,9 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 /*
  * The shortest match has 2^window_bits bytes. With 2^7 instead of 2^8, image sizes at level 7 are 0.95
  * (near-equal texts that differ in many places), 0.98 (file systems and scripts), and at most 1.002; at
- * level 3, 0.78 to 1. Packing takes as long as before, and up to 1.7 times the memory. With one anchor in
- * 2^7 bytes instead of 2^6, at most half of that is gained, and nothing of some sets. With lzma, sizes are 0.997 to 1.018. The index takes
- * 52 MiB for each 256 MiB with an anchor in 2^6 bytes.
+ * level 3, 0.78 to 1. Packing takes as long as before, and up to 1.7 times the memory. With one anchor
+ * in 2^7 bytes instead of 2^6, at most half of that is gained, and nothing of some sets. With lzma,
+ * sizes are 0.997 to 1.018. The index takes 52 MiB for each 256 MiB with an anchor in 2^6 bytes.
  */
 struct level_defaults {
 	uint32_t block_bits;

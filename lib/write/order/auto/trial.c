@@ -49,6 +49,9 @@
  * kept, are not known here. It is the same for all candidates of a trial. */
 enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
 
+/* Of the first candidate. */
+enum number_blocks { NUMBERS_UNKNOWN, NUMBERS_ABSENT, NUMBERS_PRESENT };
+
 /* What candidates have in common. */
 struct trial {
 	const struct order_input *input;
@@ -56,7 +59,7 @@ struct trial {
 	const uint32_t *by_path; /* their fragments */
 	size_t count;
 	enum chunk_storage storage;
-	bool looks_for_numbers;
+	enum number_blocks numbers;
 };
 
 /* The packing of a candidate. */
@@ -135,7 +138,7 @@ static int init_trial_run(struct trial_run *trial, const struct trial *common,
 		settings[i] = of->settings[i];
 	settings[category].codec = common->codec;
 	dw_use_one_codec(&settings[category]);
-	if (common->looks_for_numbers)
+	if (common->numbers != NUMBERS_ABSENT)
 		use_numeric_codec(&of->settings[category], &settings[category]);
 	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &trial->output, err)) < 0 ||
 	    (ret = dw_sink_begin(trial->output, err)) < 0)
@@ -263,6 +266,12 @@ static bool reset_contents(const struct order_input *input, const uint32_t *numb
 	return are_complete;
 }
 
+/* No other blocks are packed by lzma in a trial. */
+static bool has_numbers(const struct trial_run *run, uint32_t category)
+{
+	return run->totals[category].codecs & UINT32_C(1) << CODEC_LZMA;
+}
+
 /* The size of the blocks, chunks and inode numbers in an order; UINT64_MAX if a file has
  * changed. */
 static int pack_in_order(struct trial *trial, const uint32_t *numbers,
@@ -281,9 +290,9 @@ static int pack_in_order(struct trial *trial, const uint32_t *numbers,
 	if (ret == 0 && (ret = segment(&run, numbers, trial->count, err)) == 0)
 		ret = cost_of_metadata(trial, &run, numbers, &metadata_bytes, err);
 	*bytes_out = run.sections.bytes + metadata_bytes;
-	if (ret == 0)
-		trial->looks_for_numbers =
-			run.totals[category].codecs & UINT32_C(1) << CODEC_LZMA;
+	if (ret == 0 && trial->numbers == NUMBERS_UNKNOWN)
+		trial->numbers =
+			has_numbers(&run, category) ? NUMBERS_PRESENT : NUMBERS_ABSENT;
 	if (!reset_contents(input, numbers, trial->count))
 		*bytes_out = UINT64_MAX;
 	input->run->progress.last_ns = run.run.progress.last_ns;
@@ -332,9 +341,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
 	const double preference =
 		input->speed == CODEC_MEDIUM ? PREFERENCE_MEDIUM : PREFERENCE;
-	struct trial trial = { .input = input,
-			       .count = count,
-			       .looks_for_numbers = true };
+	struct trial trial = { .input = input, .count = count };
 	auto_free uint32_t *by_path = NULL;
 	double least = 0;
 	size_t best = 0;
