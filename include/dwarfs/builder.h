@@ -55,9 +55,10 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * setters take precedence, whether called before or after.
  *
  * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1)
- * lists them. At the higher levels, blocks with a very high compression ratio, such as
+ * lists them. From level 5 on, blocks with a very high compression ratio, such as
  * those of logs, have a separate codec (DWARFS_LEVEL_DENSE_BLOCKS), unless it compresses
- * parts of a block independently and the data repeat across parts. At levels 6 and 7 it
+ * parts of a block independently and the data repeat across parts, or, at levels 5 to 7,
+ * the codec for blocks makes the block smaller. At levels 6 and 7 it
  * is also used for blocks of numbers, samples and pixels if a sample shows that lzma
  * makes them clearly smaller than zstd; one processor reads them at 25 to 100 MB/s. From
  * level 5 on, blocks with hardly any repeated bytes, such as base64 or hexadecimal

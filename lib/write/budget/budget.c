@@ -287,6 +287,15 @@ static bool tries_another_codec(const struct memory_plan *plan)
 	return false;
 }
 
+static bool has_dense_codec(const struct memory_plan *plan)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < plan->category_count; i++)
+		any |= chooses_order(plan, i) && plan->settings[i].has_dense;
+	return any;
+}
+
 /* Memory while an order is tried with this number of workers: as while blocks are written, by a
  * codec that may take more. */
 static uint64_t cost_of_trials(const struct memory_plan *plan, uint32_t workers)
@@ -294,7 +303,8 @@ static uint64_t cost_of_trials(const struct memory_plan *plan, uint32_t workers)
 	struct memory_plan trial = *plan;
 	uint64_t codec = dw_memory_plan_codec_bytes(plan);
 	uint64_t own = tries_another_codec(plan)
-			       ? dw_trial_codec_memory((size_t)1 << plan->block_bits)
+			       ? dw_trial_codec_memory(has_dense_codec(plan),
+						       (size_t)1 << plan->block_bits)
 			       : 0;
 
 	trial.budget.workers = workers;

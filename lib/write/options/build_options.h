@@ -32,10 +32,11 @@ struct order_spec {
 /* How the fragments of a category are ordered, segmented and compressed. */
 struct stream_settings {
 	struct codec_spec codec;
-	struct codec_spec dense;   /* for blocks that compress very well, and numbers */
+	struct codec_spec dense;   /* for blocks that compress very well */
 	struct codec_spec literal; /* for blocks with few repeats */
 	bool has_dense, has_literal;
-	bool is_trial;		    /* dense is for numbers only, and not compared */
+	bool dense_has_numbers;	    /* dense is for numbers, too */
+	bool is_trial;		    /* of an order, see block_packer.c */
 	bool falls_back;	    /* to another codec where that compresses better: */
 	struct codec_spec fallback; /* that of the default category */
 	struct order_spec order;

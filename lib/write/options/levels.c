@@ -67,8 +67,9 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 struct level_defaults {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
-	const char *dense;   /* codec for blocks that it makes clearly smaller, or NULL */
-	const char *literal; /* codec for blocks with few repeats, or NULL */
+	const char *dense; /* codec for blocks that it makes clearly smaller, or NULL */
+	bool dense_has_numbers;	    /* of these, also numbers */
+	const char *literal;	    /* codec for blocks with few repeats, or NULL */
 	const char *dense_metadata; /* tried besides the codec for metadata, or NULL */
 	const char *order;
 	uint32_t window_bits, step_bits;
@@ -117,6 +118,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 	[5] = {
 		.block_bits = 23,
 		.blocks = { { "zstd:level=19", "lzma:level=4", "lz4hc:level=9", "null" } },
+		.dense = LZMA_DENSE,
 		.literal = ZSTD_LITERALS,
 		.metadata = { { "zstd:level=19:adapt", "null" } },
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
@@ -128,6 +130,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.block_bits = 24,
 		.blocks = { { ZSTD_BEST, "lzma:level=5", "lz4hc:level=9", "null" } },
 		.dense = LZMA_DENSE,
+		.dense_has_numbers = true,
 		.literal = ZSTD_LITERALS,
 		.metadata = { { ZSTD_METADATA, "null" } },
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
@@ -139,6 +142,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.block_bits = 24,
 		.blocks = { { ZSTD_BEST, "lzma:level=8", "lz4hc:level=9", "null" } },
 		.dense = LZMA_DENSE,
+		.dense_has_numbers = true,
 		.literal = ZSTD_LITERALS,
 		.metadata = { { ZSTD_METADATA, LZMA_METADATA, "null" } },
 		.dense_metadata = LZMA_METADATA,
@@ -282,6 +286,7 @@ void dw_level_apply(uint32_t number, struct stream_settings *settings)
 	settings->window_bits = level->window_bits;
 	settings->step_bits = level->step_bits;
 	settings->has_dense = dense_codec(number, &settings->dense) != NULL;
+	settings->dense_has_numbers = settings->has_dense && level->dense_has_numbers;
 	settings->has_literal = literal_codec(number, &settings->literal) != NULL;
 	/* An order of a level has no options, so it owns nothing. */
 	(void)dw_order_parse(level->order, &settings->order, NULL);

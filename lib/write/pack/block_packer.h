@@ -12,7 +12,8 @@
 struct packing {
 	struct codec_spec codec;
 	bool has_fallback, has_dense, has_literal;
-	bool is_trial;		    /* dense is for numbers only, and not compared */
+	bool dense_has_numbers;	    /* dense is for numbers, too */
+	bool is_trial;		    /* of an order: in less time, see block_packer.c */
 	struct codec_spec fallback; /* if it compresses better */
 	struct codec_spec dense;    /* for blocks that compress very well */
 	struct codec_spec literal;  /* for blocks with few repeats, see block_packer.c */

@@ -35,6 +35,9 @@
 #define NUMERIC_BYTES	    (NUMERIC_PIECE_BYTES * NUMERIC_COUNT)
 #define NUMERIC_LEAST	    2 /* pieces that make a block numeric */
 
+/* DW_FORECAST_CODEC for the sample of numbers, which is small. */
+#define SAMPLE_FORECAST_CODEC "zstd:level=9:wlog=26:hlog=20"
+
 /* Prose has at most one control character in so many bytes, at least one blank, and at most one
  * digit. Of sources and manuals, 13 to 30 % are blanks and at most 17 % digits; tables and dumps in
  * hexadecimal digits have 46 to 87 % of digits, and base64 has no blanks. */
@@ -91,7 +94,8 @@ struct block_sample {
 	struct span bytes; /* the sample: of pieces, or a whole small block */
 	size_t fast_bytes; /* of the sample, compressed */
 	size_t repeats_bytes, literal_bytes; /* the same; 0: not known */
-	/* Of the pieces of a numeric block, compressed: by REPEATS_CODEC and DW_FORECAST_CODEC */
+	/* Of the pieces of a numeric or dense block, compressed: by REPEATS_CODEC and
+	 * SAMPLE_FORECAST_CODEC */
 	size_t usual_bytes, forecast_bytes;
 };
 
@@ -147,7 +151,7 @@ uint64_t dw_text_codec_memory(const char *text, size_t block_bytes)
 		       : dw_codec_memory(&spec, block_bytes);
 }
 
-uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block_bytes)
+uint64_t dw_block_sample_memory(bool has_forecast, bool has_literal, size_t block_bytes)
 {
 	const size_t room = room_of(block_bytes);
 	uint64_t numeric = 0, literal = 0;
@@ -156,15 +160,15 @@ uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block
 
 	if (dw_fast_codec(&spec))
 		bytes += dw_codec_memory(&spec, SAMPLE_BYTES);
-	if (has_numeric || has_literal)
+	if (has_forecast || has_literal)
 		bytes += dw_text_codec_memory(REPEATS_CODEC, room);
-	if (has_numeric && block_bytes >= SAMPLE_BYTES)
+	if (has_forecast && block_bytes >= SAMPLE_BYTES)
 		numeric = dw_text_codec_memory(NUMERIC_CODEC, room) +
-			  dw_text_codec_memory(DW_FORECAST_CODEC, NUMERIC_BYTES) +
+			  dw_text_codec_memory(SAMPLE_FORECAST_CODEC, NUMERIC_BYTES) +
 			  NUMERIC_BYTES;
 	if (has_literal)
 		literal = dw_text_codec_memory(LITERAL_CODEC, room);
-	if (has_numeric || has_literal)
+	if (has_forecast || has_literal)
 		bytes += dw_repeats_memory(block_bytes);
 	return bytes + numeric + literal;
 }
@@ -353,6 +357,13 @@ static bool may_be_numeric(const struct block_sample *sample)
 	       dw_similar_distance(in) != 0 || dw_has_alignment(in);
 }
 
+static int take_numeric_pieces(const struct block_sample *sample, struct buffer *out,
+			       dwarfs_error **err)
+{
+	return dw_codec_take_sample(sample->block, NUMERIC_COUNT, NUMERIC_PIECE_BYTES,
+				    out, err);
+}
+
 /* The sizes of data by a codec for anything, and by one for numbers, which is made if there is
  * none. */
 static int measure_numbers(struct block_sample *sample, struct span in,
@@ -393,13 +404,31 @@ static int measure_forecast(struct block_sample *sample, struct span pieces, siz
 {
 	auto_codec struct codec *codec = NULL;
 	struct codec_spec spec;
-	int ret = dw_codec_parse(DW_FORECAST_CODEC, &spec, err);
+	int ret = dw_codec_parse(SAMPLE_FORECAST_CODEC, &spec, err);
 
 	sample->usual_bytes = usual;
 	if (ret < 0 || (ret = dw_codec_new(&spec, pieces.size, &codec, err)) < 0)
 		return ret;
 	return measure_packed(sample, pieces, &spec, &codec, &sample->forecast_bytes,
 			      err);
+}
+
+int dw_block_sample_prepare_forecast(struct block_sample *sample, bool *can_out,
+				     dwarfs_error **err)
+{
+	auto_buffer struct buffer pieces = { 0 };
+	struct span in;
+	size_t usual;
+	int ret;
+
+	*can_out = sample->block.size >= SAMPLE_BYTES;
+	if (!*can_out)
+		return 0;
+	if ((ret = take_numeric_pieces(sample, &pieces, err)) < 0)
+		return ret;
+	in = dw_buffer_span(&pieces);
+	ret = measure_by(sample, in, REPEATS_CODEC, &sample->repeats, &usual, err);
+	return ret < 0 ? ret : measure_forecast(sample, in, usual, err);
 }
 
 uint64_t dw_block_sample_forecast(const struct block_sample *sample,
@@ -433,8 +462,7 @@ int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 	*numeric_out = *repeats_out = false;
 	if (sample->block.size < SAMPLE_BYTES || !may_be_numeric(sample))
 		return 0;
-	if ((ret = dw_codec_take_sample(sample->block, NUMERIC_COUNT, NUMERIC_PIECE_BYTES,
-					&pieces, err)) < 0 ||
+	if ((ret = take_numeric_pieces(sample, &pieces, err)) < 0 ||
 	    (ret = measure_numbers(sample, dw_buffer_span(&pieces), &codec, &usual,
 				   &numeric, err)) < 0 ||
 	    numeric >= little_less_by_lzma(usual))

@@ -31,8 +31,8 @@ void dw_block_sample_free(struct block_sample *sample);
 DW_DEFINE_AUTO(block_sample, struct block_sample *, dw_block_sample_free)
 
 /* Memory that it takes at most, as dw_codec_memory(): for dw_block_sample_is_dense(), for
- * dw_block_sample_is_numeric() if has_numeric, and for the others if has_literal. */
-uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block_bytes);
+ * dw_block_sample_is_numeric() and forecasts if has_forecast, and for the others if has_literal. */
+uint64_t dw_block_sample_memory(bool has_forecast, bool has_literal, size_t block_bytes);
 
 /* Take the sample of a block for the other functions; the block must stay valid. */
 int dw_block_sample_take(struct block_sample *sample, struct span block,
@@ -52,8 +52,13 @@ bool dw_block_sample_is_prose(const struct block_sample *sample);
 int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 			       bool *repeats_out, dwarfs_error **err);
 
+/* Prepare dw_block_sample_forecast() for a dense block; *can_out is false if the block is too small:
+ * less than 1 MiB. */
+int dw_block_sample_prepare_forecast(struct block_sample *sample, bool *can_out,
+				     dwarfs_error **err);
+
 /* What the best zstd may make of a block, from what DW_FORECAST_CODEC does. Only where
- * dw_block_sample_is_numeric() said that zstd may be better. */
+ * dw_block_sample_is_numeric() said that zstd may be better, or of a block that is prepared. */
 uint64_t dw_block_sample_forecast(const struct block_sample *sample,
 				  uint64_t forecast_codec_bytes);
 

@@ -14,6 +14,7 @@
 #include "write/categorize/categorize.h"
 #include "write/options/levels.h"
 #include "write/order/order.h"
+#include "write/pack/block_sample.h"
 
 static struct stream_settings settings_of(uint32_t level, uint32_t category)
 {
@@ -41,7 +42,11 @@ static void every_level_is_complete(void **state)
 						       : level >= 3 ? 7
 								    : 0);
 		assert_int_equal(settings.step_bits, level >= 8 ? 2 : level >= 3 ? 1 : 0);
-		assert_true(level >= 6 || !settings.has_dense);
+		assert_true(settings.has_dense ==
+			    (level >= 5 && dw_codec_can_pack(CODEC_LZMA) &&
+			     dw_has_fast_codec()));
+		assert_true(settings.dense_has_numbers ==
+			    (settings.has_dense && (level == 6 || level == 7)));
 		assert_true(settings.has_literal ==
 			    (level >= 5 && dw_codec_can_pack(CODEC_ZSTD)));
 	}

@@ -22,6 +22,7 @@
 #include "support/effort.h"
 #include "support/write_run.h"
 #include "write/options/levels.h"
+#include "write/order/auto/trial.h"
 #include "write/pack/block_packer.h"
 #include "write/pack/block_sample.h"
 
@@ -758,7 +759,7 @@ static void numbers_are_packed_by_the_dense_codec(void **state)
 	for (uint32_t level = 5; level <= 8; level += level == 5 ? 2 : 1) {
 		struct packing packing = packing_of_level(level), alone = packing;
 		/* At level 8, where lzma packs all, the size decides nothing; nor does that of
-		 * digits at level 5, without a dense codec. */
+		 * digits at level 5, where numbers are not looked for. */
 		const struct span in = { numbers, level == 8 ? DIGITS : NUMBERS };
 		const struct span other = { digits, level == 7 ? NUMBERS : DIGITS };
 		auto_packer struct block_packer *packer = NULL;
@@ -1060,7 +1061,179 @@ static void lack_of_memory_for_numbers_is_an_error(void **state)
 	expect_errors_without_memory(numbers, SAMPLE);
 }
 
-/* -- dense blocks packed in parts ------------------------------------------------------ */
+/* -- dense blocks -------------------------------------------------------------------- */
+
+/* Lines of random digits and a text, 14 of each with a number, which lzma makes a quarter smaller than
+ * zstd does. */
+static void fill_with_numbered_lines(uint8_t *out, size_t size)
+{
+	enum { DIGIT_COUNT = 40, TIMES = 14 };
+	char line[96] = "";
+	uint32_t random = 3;
+	size_t at = 0;
+
+	for (unsigned i = 0; at < size; i++) {
+		size_t length;
+
+		for (unsigned k = 0; i % TIMES == 0 && k < DIGIT_COUNT; k++)
+			line[k] = "0123456789abcdef"[next_random(&random) & 15];
+		length = DIGIT_COUNT +
+			 (size_t)snprintf(line + DIGIT_COUNT, sizeof(line) - DIGIT_COUNT,
+					  " step %u done in the phase of the work\n",
+					  i % TIMES);
+		length = length < size - at ? length : size - at;
+		memcpy(out + at, line, length);
+		at += length;
+	}
+}
+
+/* Lines with a counter, which the fastest lzma makes a third smaller than fast levels of zstd do. */
+static void fill_with_counted_lines(uint8_t *out, size_t size)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; at < size; i++) {
+		char line[64];
+		size_t length = (size_t)snprintf(
+			line, sizeof(line), "%02u:%02u the service is ok, sequence=%u\n",
+			i / 60 % 24, i % 60, i);
+
+		length = length < size - at ? length : size - at;
+		memcpy(out + at, line, length);
+		at += length;
+	}
+}
+
+/* Lines of random digits, twenty of each, which zstd makes a twentieth smaller than lzma. */
+static void fill_with_copied_lines(uint8_t *out, size_t size)
+{
+	enum { LINE = 64, TIMES = 20 };
+	uint32_t random = 9;
+
+	for (size_t at = 0; at < size; at++)
+		out[at] = at / LINE % TIMES > 0
+				  ? out[at - LINE]
+				  : "0123456789abcdef"[next_random(&random) & 15];
+}
+
+/* What the block takes, and by each codec alone. */
+static void expect_smaller_codec(const struct packing *packing, struct span in,
+				 uint32_t expected)
+{
+	struct packing alone = *packing;
+	size_t chosen, by_zstd, by_lzma;
+	uint32_t id;
+
+	chosen = packed_size_twice(packing, in, &id);
+	assert_int_equal(id, expected);
+	alone.has_dense = alone.has_literal = false;
+	by_zstd = packed_size(&alone, in, &id);
+	alone.codec = packing->dense;
+	by_lzma = packed_size(&alone, in, &id);
+	/* The codec for literals may make it smaller still. */
+	assert_true(expected == CODEC_ZSTD ? chosen <= by_zstd : chosen == by_lzma);
+	assert_true(expected == CODEC_ZSTD ? by_zstd < by_lzma - by_lzma / 50
+					   : by_lzma < by_zstd - by_zstd / 10);
+}
+
+/* With a sample for a forecast, or in a block that is too small for it. */
+static void dense_blocks_get_the_smaller_codec(void **state)
+{
+	static const size_t sizes[] = { NUMBERS, NUMBERS / 4 };
+	auto_free uint8_t *numbered = dw_malloc(NUMBERS), *copied = dw_malloc(NUMBERS);
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_numbered_lines(numbered, NUMBERS);
+	fill_with_copied_lines(copied, NUMBERS);
+	for (uint32_t level = 5; level <= 7; level++)
+		for (size_t i = 0; i < 2; i++) {
+			struct packing packing = packing_of_level(level);
+
+			packing.has_literal = level != 6; /* for lack of memory */
+			expect_smaller_codec(&packing,
+					     (struct span){ numbered, sizes[i] },
+					     CODEC_LZMA);
+			expect_smaller_codec(&packing, (struct span){ copied, sizes[i] },
+					     CODEC_ZSTD);
+		}
+}
+
+/* In a trial as well, also where numbers are not looked for. */
+static void trials_pack_dense_blocks_by_both(void **state)
+{
+	auto_free uint8_t *data = dw_malloc(NUMBERS);
+	const struct span in = { data, NUMBERS };
+	struct packing packing;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(7);
+	packing.is_trial = true;
+	packing.has_literal = packing.dense_has_numbers = false;
+	assert_int_equal(dw_codec_parse("zstd:level=9", &packing.codec, NULL), 0);
+	assert_int_equal(dw_codec_parse(TRIAL_CODEC_DENSE, &packing.dense, NULL), 0);
+	fill_with_counted_lines(data, NUMBERS);
+	expect_smaller_codec(&packing, in, CODEC_LZMA);
+	fill_with_copied_lines(data, NUMBERS);
+	expect_smaller_codec(&packing, in, CODEC_ZSTD);
+}
+
+/* Where lzma makes a dense block clearly smaller than zstd is expected to do. */
+static void zstd_is_left_out_for_dense_blocks(void **state)
+{
+	enum { SIZE = 2 << 20 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	const struct span in = { data, SIZE };
+	struct packing packing;
+	struct count numbered = { 0 }, copied = { 0 };
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(5);
+	/* The tables of the forecast are smaller. */
+	assert_int_equal(dw_codec_parse("zstd:level=13:hlog=24:clog=24:slog=1",
+					&packing.codec, NULL),
+			 0);
+	fill_with_numbered_lines(data, SIZE);
+	assert_int_equal(pack_counted(&packing, in, &numbered), 0);
+	fill_with_copied_lines(data, SIZE);
+	assert_int_equal(pack_counted(&packing, in, &copied), 0);
+	assert_in_range(numbered.largest, 0, copied.largest - (4 << 20));
+}
+
+static void memory_is_enough_for_dense_blocks(void **state)
+{
+	auto_free uint8_t *numbered = dw_malloc(NUMBERS), *copied = dw_malloc(NUMBERS);
+	struct packing packing;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_numbered_lines(numbered, NUMBERS);
+	fill_with_copied_lines(copied, NUMBERS);
+	packing = packing_of_level(7);
+	/* So that the other codecs take most. */
+	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.codec, NULL), 0);
+	packing.has_literal = false;
+	for (unsigned i = 0; i < 2; i++) {
+		packing.is_trial = i == 1;
+		assert_true(memory_in_use(&packing, (struct span){ numbered, NUMBERS },
+					  (struct span){ copied, NUMBERS }) <=
+			    dw_packing_memory(&packing, NUMBERS));
+	}
+}
+
+static void lack_of_memory_for_dense_blocks_is_an_error(void **state)
+{
+	auto_free uint8_t *data = dw_malloc(NUMBERS);
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_copied_lines(data, NUMBERS);
+	expect_errors_without_memory(data, NUMBERS);
+}
+
+/* -- in parts ------------------------------------------------------------------------ */
 
 enum { DENSE_PART_LOG = 17, DENSE_PARTS = 4, DENSE = DENSE_PARTS << DENSE_PART_LOG };
 
@@ -1128,18 +1301,20 @@ static void parts_are_for_what_repeats_near(void **state)
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	packing = packing_in_parts("zstd:level=9");
+	packing = packing_in_parts("lz4");
 	sizes = sizes_of_dense(&packing, 0);
 	assert_int_equal(sizes.id, CODEC_LZMA);
 	assert_int_equal(sizes.chosen, sizes.dense);
 
+	packing = packing_in_parts("zstd:level=9");
 	sizes = sizes_of_dense(&packing, 1); /* it takes a quarter by zstd */
 	assert_int_equal(sizes.id, CODEC_ZSTD);
 	assert_int_equal(sizes.chosen, sizes.codec);
 	assert_true(sizes.codec < sizes.dense);
 
-	/* Nothing is known of parts that are as large as the block. */
+	/* Parts that are as large as the block have nothing to do with it. */
 	packing.dense.part_log = DENSE_PART_LOG + 2;
+	assert_int_equal(dw_codec_parse("lz4", &packing.codec, NULL), 0);
 	sizes = sizes_of_dense(&packing, 1);
 	assert_int_equal(sizes.id, CODEC_LZMA);
 	assert_int_equal(sizes.chosen, sizes.dense);
@@ -1314,6 +1489,11 @@ int main(void)
 		cmocka_unit_test(lzma_packs_no_parts_where_they_cost_something),
 		cmocka_unit_test(lack_of_memory_for_parts_is_an_error),
 		cmocka_unit_test(without_literals_parts_are_compared),
+		cmocka_unit_test(dense_blocks_get_the_smaller_codec),
+		cmocka_unit_test(trials_pack_dense_blocks_by_both),
+		cmocka_unit_test(zstd_is_left_out_for_dense_blocks),
+		cmocka_unit_test(memory_is_enough_for_dense_blocks),
+		cmocka_unit_test(lack_of_memory_for_dense_blocks_is_an_error),
 		cmocka_unit_test(memory_is_enough_to_compare_parts),
 		TEST(levels_fall_back_and_users_decide),
 	};

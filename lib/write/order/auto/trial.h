@@ -24,8 +24,8 @@
 #define TRIAL_CODEC	"zstd:level=9:hlog=24"
 #define TRIAL_CODEC_FAR "zstd:level=7:wlog=26:long"
 
-/* For numbers, in parts as for images. */
-#define TRIAL_CODEC_NUMERIC "lzma:level=0:block_size=21:check=none:adapt"
+/* For dense blocks and numbers, in parts as for images. */
+#define TRIAL_CODEC_DENSE "lzma:level=0:block_size=21:check=none:adapt"
 
 /* The same for a codec of medium speed that reaches as far as TRIAL_MEDIUM_REACH_BYTES; as many
  * orders are tried with lz4. */
@@ -42,8 +42,8 @@ uint64_t dw_trial_max_kept_bytes(const struct order_input *input);
 #define TRIAL_FAST_KEPT_SHARE 8
 #define TRIAL_CODEC_CHUNKS    "zstd:level=4"
 
-/* Memory of the codec of a trial, for each worker, if it is not that of the stream. */
-uint64_t dw_trial_codec_memory(size_t block_bytes);
+/* Memory of the codecs of a trial, for each worker, if they are not those of the stream. */
+uint64_t dw_trial_codec_memory(bool has_dense, size_t block_bytes);
 
 /*
  * Segment and pack all fragments in the order of each candidate, at most TRIAL_MAX_CANDIDATES, with

@@ -19,6 +19,7 @@
 #include "support/write_run.h"
 #include "write/budget/budget.h"
 #include "write/order/auto/trial.h"
+#include "write/pack/block_packer.h"
 
 #define FILES	   48
 #define FILE_BYTES 12000
@@ -198,6 +199,67 @@ static void numbers_that_the_first_order_lacks_are_not_looked_for(void **state)
 	by_path = size_in_trial("path");
 	alike = size_in_trial("nilsimsa");
 	assert_true(by_path > 0 && alike > by_path - by_path / 25);
+}
+
+static size_t put_line(uint8_t *out, size_t room, unsigned number)
+{
+	char line[64];
+	size_t length = (size_t)snprintf(line, sizeof(line),
+					 "%02u:%02u the service is ok, sequence=%u\n",
+					 number / 60 % 24, number % 60, number);
+
+	length = length < room ? length : room;
+	memcpy(out, line, length);
+	return length;
+}
+
+/* A block of lines with a counter alone is dense: lzma makes it several times as small as zstd
+ * does. */
+static void dense_blocks_are_packed_by_lzma(void **state)
+{
+	enum { LINE_BYTES = 400000, LETTER_BYTES = 100000, PAIRS = 6 };
+	static uint8_t lines[LINE_BYTES], letters[LETTER_BYTES];
+	const struct place *place = *state;
+	uint32_t random = 5;
+	unsigned number = 0;
+	uint64_t by_path;
+	char name[32];
+
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	for (unsigned f = 0; f < PAIRS; f++) {
+		for (size_t at = 0; at < LINE_BYTES; number++)
+			at += put_line(lines + at, LINE_BYTES - at, number);
+		for (size_t i = 0; i < LETTER_BYTES; i++)
+			letters[i] = (uint8_t)('A' + (next_random(&random) & 15));
+		snprintf(name, sizeof(name), "file%02u", 2 * f);
+		put_file(place, name, lines, LINE_BYTES);
+		snprintf(name, sizeof(name), "file%02u", 2 * f + 1);
+		put_file(place, name, letters, LETTER_BYTES);
+	}
+	pack_by(place, "auto", 20);
+	by_path = size_in_trial("path");
+	assert_in_range(size_in_trial("nilsimsa"), 1, by_path - by_path / 20);
+	assert_null(strstr(all_messages(), "order: path"));
+}
+
+/* As much as the codecs of a block take. */
+static void memory_counts_the_dense_codec(void **state)
+{
+	enum { BLOCK_BYTES = 1 << 24 };
+	struct packing packing = { .is_trial = true };
+	uint64_t without = dw_trial_codec_memory(false, BLOCK_BYTES);
+
+	(void)state;
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	assert_int_equal(dw_codec_parse(TRIAL_CODEC, &packing.codec, NULL), 0);
+	assert_true(without >= dw_packing_memory(&packing, BLOCK_BYTES));
+	packing.has_dense = packing.dense_has_numbers = true;
+	assert_int_equal(dw_codec_parse(TRIAL_CODEC_DENSE, &packing.dense, NULL), 0);
+	assert_true(dw_trial_codec_memory(true, BLOCK_BYTES) >=
+		    dw_packing_memory(&packing, BLOCK_BYTES));
+	assert_true(dw_packing_memory(&packing, BLOCK_BYTES) >= without + BLOCK_BYTES);
 }
 
 static bool was_tried(const char *order)
@@ -592,6 +654,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			numbers_that_the_first_order_lacks_are_not_looked_for, make_place,
 			remove_place),
+		cmocka_unit_test(memory_counts_the_dense_codec),
+		cmocka_unit_test_setup_teardown(dense_blocks_are_packed_by_lzma,
+						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(arrays_of_one_type_are_brought_together,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(all_orders_are_tried_in_one_block,
