@@ -14,7 +14,8 @@
 
 #include "dwarfs/mount.h"
 
-/* The parent: 0 when the child says that it is ready, else its exit code. */
+/* The parent: ends when the child says that it is ready, otherwise returns its exit code. It ends
+ * without the destructors of all libraries, which take 0.1 ms: nothing is buffered. */
 static int wait_for(pid_t child, int from)
 {
 	char byte;
@@ -25,7 +26,7 @@ static int wait_for(pid_t child, int from)
 		got = read(from, &byte, 1);
 	while (got < 0 && errno == EINTR);
 	if (got == 1)
-		return 0;
+		_exit(0);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return 1;
