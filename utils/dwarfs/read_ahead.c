@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -438,6 +439,22 @@ static int plan_loading(struct ahead *ahead)
 	return 0;
 }
 
+/* Of the system: calloc() would clear memory that was used before, up to 8 MiB until the mount is
+ * there. */
+static _Atomic uint64_t *new_names(uint32_t count)
+{
+	void *names = mmap(NULL, count * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return names == MAP_FAILED ? NULL : names;
+}
+
+static void free_names(struct ahead *ahead)
+{
+	if (ahead->names)
+		munmap((void *)ahead->names, ahead->name_count * sizeof(uint64_t));
+}
+
 int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 {
 	const struct settings *settings = mounted->settings;
@@ -471,7 +488,7 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 		ahead->name_count = dwarfs_image_inode_count(mounted->image);
 		if (ahead->name_count > MOST_NAMES)
 			ahead->name_count = MOST_NAMES;
-		ahead->names = calloc(ahead->name_count, sizeof(*ahead->names));
+		ahead->names = new_names(ahead->name_count);
 		if (!ahead->names) {
 			ahead_free(ahead);
 			return tool_error("out of memory");
@@ -487,7 +504,7 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 static void do_without(struct ahead *ahead)
 {
 	ahead->wanted_threads = 0;
-	free(ahead->names);
+	free_names(ahead);
 	ahead->names = NULL;
 	ahead->tidy_at_ms = 0;
 	ahead->next_block = dwarfs_image_block_count(ahead->mounted->image);
@@ -536,6 +553,6 @@ void ahead_free(struct ahead *ahead)
 		pthread_join(ahead->threads[i], NULL);
 	pthread_cond_destroy(&ahead->changed);
 	pthread_mutex_destroy(&ahead->lock);
-	free(ahead->names);
+	free_names(ahead);
 	free(ahead);
 }
