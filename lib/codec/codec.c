@@ -237,6 +237,45 @@ uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done)
 	return decoder->fixed + (done < decoder->window ? done : decoder->window);
 }
 
+/* -- unpacking what arrives in pieces ------------------------------------------------- */
+
+bool dw_codec_can_be_fed(uint32_t id)
+{
+	const struct codec_ops *ops = find_ops(id);
+
+	return ops && ops->feed;
+}
+
+int dw_decoder_new_fed(uint32_t id, uint8_t *out, size_t size,
+		       struct decoder **decoder_out, dwarfs_error **err)
+{
+	auto_decoder struct decoder *decoder = NULL;
+	const struct codec_ops *ops = find_ops(id);
+	int ret;
+
+	decoder = make_decoder(dw_codec_name(id), (struct span){ 0 }, out, size);
+	if (!decoder)
+		return dw_fail_nomem(err);
+	if ((ret = ops->start_fed(decoder, err)) < 0)
+		return dw_explain(err, ret, "%s", decoder->name);
+	decoder->ops = ops;
+	*decoder_out = dw_steal(decoder);
+	return 0;
+}
+
+int dw_decoder_feed(struct decoder *decoder, struct span piece, bool is_last,
+		    dwarfs_error **err)
+{
+	int ret = decoder->failed;
+
+	if (ret < 0)
+		return dw_fail(err, ret, "%s: unpacking has failed before",
+			       decoder->name);
+	ret = decoder->ops->feed(decoder, piece, is_last, err);
+	decoder->failed = ret < 0 ? ret : 0;
+	return ret < 0 ? dw_explain(err, ret, "%s", decoder->name) : 0;
+}
+
 /* -- parts --------------------------------------------------------------------------- */
 
 int dw_codec_parts(uint32_t id, struct span in, struct codec_part **parts_out,

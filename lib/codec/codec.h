@@ -78,6 +78,19 @@ size_t dw_decoder_done(const struct decoder *decoder);
 /* Maximum memory of the decoder when `done` bytes are ready, besides in and out. */
 uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done);
 
+/* -- unpacking what arrives in pieces ------------------------------------------------- */
+
+/* Whether the codec can do that. */
+bool dw_codec_can_be_fed(uint32_t id);
+
+/* As dw_decoder_new() for such a codec, but the payload is passed by dw_decoder_feed(), from its
+ * start, in pieces of any size that need not stay. After the last one, size bytes are ready, or
+ * it fails. */
+int dw_decoder_new_fed(uint32_t id, uint8_t *out, size_t size,
+		       struct decoder **decoder_out, dwarfs_error **err);
+int dw_decoder_feed(struct decoder *decoder, struct span piece, bool is_last,
+		    dwarfs_error **err);
+
 /* -- parts of a payload -------------------------------------------------------------- */
 
 /* A part of a payload that can be unpacked independently. */

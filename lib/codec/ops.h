@@ -47,6 +47,12 @@ struct codec_ops {
 	int (*step)(struct decoder *decoder, size_t upto, dwarfs_error **err);
 	void (*stop)(struct decoder *decoder);
 
+	/* As dw_decoder_new_fed() and dw_decoder_feed(), with stop; NULL if the codec cannot. feed
+	 * sets decoder->done, and checks at the end that the payload ends there. */
+	int (*start_fed)(struct decoder *decoder, dwarfs_error **err);
+	int (*feed)(struct decoder *decoder, struct span piece, bool is_last,
+		    dwarfs_error **err);
+
 	/* As dw_codec_parts(), and start for a part: decoder->out and ->size are those
 	 * of the part. NULL if payloads are in one piece. */
 	int (*parts)(struct span in, struct codec_part **parts_out, size_t *count_out,

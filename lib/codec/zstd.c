@@ -91,7 +91,7 @@ enum { BLOCK_RAW, BLOCK_RLE, BLOCK_COMPRESSED };
 
 struct walker {
 	ZSTD_DCtx *context;
-	size_t at; /* offset of the next block in the input */
+	size_t at; /* offset of the next block in the input; not if that is fed */
 	bool ended, has_checksum;
 };
 
@@ -108,29 +108,53 @@ static int fail_cut(dwarfs_error **err)
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "the frame is cut off");
 }
 
-/* Pass bytes of input to zstd, which must consume them all. */
-static int feed_decoder(struct decoder *decoder, size_t bytes, dwarfs_error **err)
+/* Pass a piece of the input to zstd, which must consume it all. *code_out is 0 at the end of a
+ * frame. */
+static int pass_piece(struct decoder *decoder, struct span piece, size_t *code_out,
+		      dwarfs_error **err)
 {
 	struct walker *walker = decoder->state;
-	ZSTD_inBuffer in = { decoder->in.data + walker->at, bytes, 0 };
+	ZSTD_inBuffer in = { piece.data, piece.size, 0 };
 	ZSTD_outBuffer out = { decoder->out, decoder->size, decoder->done };
 
-	if (bytes > decoder->in.size - walker->at)
-		return fail_cut(err);
 	while (in.pos < in.size) {
 		size_t before = in.pos, had = out.pos;
-		size_t code = ZSTD_decompressStream(walker->context, &out, &in);
 
-		if (ZSTD_isError(code))
-			return fail_zstd(code, DWARFS_ERR_CORRUPT, err);
+		*code_out = ZSTD_decompressStream(walker->context, &out, &in);
+		if (ZSTD_isError(*code_out))
+			return fail_zstd(*code_out, DWARFS_ERR_CORRUPT, err);
 		if (in.pos == before && out.pos == had)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "gives more than the expected %zu bytes",
 				       decoder->size);
 	}
-	walker->at += bytes;
 	decoder->done = out.pos;
 	return 0;
+}
+
+static int feed_decoder(struct decoder *decoder, size_t bytes, dwarfs_error **err)
+{
+	struct walker *walker = decoder->state;
+	struct span piece = { decoder->in.data + walker->at, bytes };
+	size_t code;
+	int ret;
+
+	if (bytes > decoder->in.size - walker->at)
+		return fail_cut(err);
+	if ((ret = pass_piece(decoder, piece, &code, err)) < 0)
+		return ret;
+	walker->at += bytes;
+	return 0;
+}
+
+/* The output is also the window of zstd. */
+static int set_window(ZSTD_DCtx *context, dwarfs_error **err)
+{
+	size_t code;
+
+	ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, ZSTD_WINDOWLOG_MAX);
+	code = ZSTD_DCtx_setParameter(context, ZSTD_d_stableOutBuffer, 1);
+	return ZSTD_isError(code) ? fail_zstd(code, DWARFS_ERR_UNSUPPORTED, err) : 0;
 }
 
 static int start_block_walk(struct decoder *decoder, dwarfs_error **err)
@@ -138,6 +162,7 @@ static int start_block_walk(struct decoder *decoder, dwarfs_error **err)
 	struct walker *walker = decoder->state;
 	ZSTD_frameHeader header;
 	size_t code = ZSTD_getFrameHeader(&header, decoder->in.data, decoder->in.size);
+	int ret;
 
 	if (ZSTD_isError(code))
 		return fail_zstd(code, DWARFS_ERR_CORRUPT, err);
@@ -147,17 +172,14 @@ static int start_block_walk(struct decoder *decoder, dwarfs_error **err)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "does not announce the expected %zu bytes", decoder->size);
 	walker->has_checksum = header.checksumFlag;
-	ZSTD_DCtx_setParameter(walker->context, ZSTD_d_windowLogMax, ZSTD_WINDOWLOG_MAX);
-	code = ZSTD_DCtx_setParameter(walker->context, ZSTD_d_stableOutBuffer, 1);
-	if (ZSTD_isError(code))
-		return fail_zstd(code, DWARFS_ERR_UNSUPPORTED, err);
+	if ((ret = set_window(walker->context, err)) < 0)
+		return ret;
 	return feed_decoder(decoder, header.headerSize, err);
 }
 
-static int zstd_start(struct decoder *decoder, dwarfs_error **err)
+static int new_walker(struct decoder *decoder, dwarfs_error **err)
 {
 	struct walker *walker = dw_calloc(1, sizeof(*walker));
-	int ret;
 
 	if (!walker)
 		return dw_fail_nomem(err);
@@ -167,6 +189,15 @@ static int zstd_start(struct decoder *decoder, dwarfs_error **err)
 	}
 	decoder->state = walker;
 	decoder->fixed = STATE_BYTES;
+	return 0;
+}
+
+static int zstd_start(struct decoder *decoder, dwarfs_error **err)
+{
+	int ret = new_walker(decoder, err);
+
+	if (ret < 0)
+		return ret;
 	if ((ret = start_block_walk(decoder, err)) < 0)
 		zstd_stop(decoder);
 	return ret;
@@ -220,12 +251,50 @@ static int zstd_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 	return check_rest(decoder, err);
 }
 
+/* -- unpacking what arrives in pieces ------------------------------------------------- */
+
+static int zstd_start_fed(struct decoder *decoder, dwarfs_error **err)
+{
+	int ret = new_walker(decoder, err);
+
+	if (ret < 0)
+		return ret;
+	ret = set_window(((struct walker *)decoder->state)->context, err);
+	if (ret < 0)
+		zstd_stop(decoder);
+	return ret;
+}
+
+static int zstd_feed(struct decoder *decoder, struct span piece, bool is_last,
+		     dwarfs_error **err)
+{
+	struct walker *walker = decoder->state;
+	size_t code = 1;
+	int ret = pass_piece(decoder, piece, &code, err);
+
+	if (ret < 0)
+		return ret;
+	if (piece.size > 0)
+		walker->ended = code == 0;
+	if (!is_last)
+		return 0;
+	if (!walker->ended)
+		return fail_cut(err);
+	if (decoder->done != decoder->size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "gives %zu bytes where %zu are expected", decoder->done,
+			       decoder->size);
+	return 0;
+}
+
 const struct codec_ops dw_codec_zstd = {
 	.unpacked_size = zstd_unpacked_size,
 	.unpack = zstd_unpack,
 	.start = zstd_start,
 	.step = zstd_step,
 	.stop = zstd_stop,
+	.start_fed = zstd_start_fed,
+	.feed = zstd_feed,
 };
 
 #endif

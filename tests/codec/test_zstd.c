@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * codec/zstd: compression in blocks gives the same result as at once with the same
- * parameters, and can be cancelled soon.
+ * parameters, and can be cancelled soon; a payload can be unpacked in pieces.
  */
 #include "support/codec_data.h"
 #include "support/effort.h"
@@ -229,6 +229,77 @@ static void a_switch_ends_packing_midway(void **state)
 	assert_memory_equal(out.data, other.data, out.size);
 }
 
+/* Unpack to this many bytes what is passed in pieces of one size. */
+static int feed(struct span in, size_t piece_bytes, uint8_t *out, size_t size)
+{
+	auto_decoder struct decoder *decoder = NULL;
+	struct span piece = in;
+	int ret;
+
+	assert_int_equal(dw_decoder_new_fed(CODEC_ZSTD, out, size, &decoder, NULL), 0);
+	do {
+		piece.size = in.size < piece_bytes ? in.size : piece_bytes;
+		piece.data = in.data;
+		in.data += piece.size;
+		in.size -= piece.size;
+		ret = dw_decoder_feed(decoder, piece, in.size == 0, NULL);
+	} while (ret == 0 && in.size > 0);
+	if (ret == 0)
+		assert_int_equal(dw_decoder_done(decoder), size);
+	else /* for ever */
+		assert_int_equal(dw_decoder_feed(decoder, piece, true, NULL), ret);
+	return ret;
+}
+
+static void pieces_of_any_size_are_unpacked(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 1000, 65536, SIZE };
+	auto_free uint8_t *data = exactly(SIZE), *out = exactly(SIZE);
+	auto_buffer struct buffer packed = { 0 };
+	struct span in;
+
+	assert_true(dw_codec_can_be_fed(CODEC_ZSTD));
+	assert_false(dw_codec_can_be_fed(CODEC_LZMA));
+	assert_false(dw_codec_can_be_fed(77));
+	fill_records(data, SIZE);
+	pack("zstd:3", (struct span){ data, SIZE }, &packed);
+	in = (struct span){ packed.data, packed.size };
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		memset(out, 0, SIZE);
+		assert_int_equal(feed(in, sizes[i], out, SIZE), 0);
+		assert_memory_equal(out, data, SIZE);
+		/* More or fewer bytes than expected, and a payload that is cut off. */
+		assert_int_equal(feed(in, sizes[i], out, SIZE - 1), DWARFS_ERR_CORRUPT);
+		assert_int_equal(
+			feed((struct span){ in.data, in.size - 1 }, sizes[i], out, SIZE),
+			DWARFS_ERR_CORRUPT);
+		assert_int_equal(feed((struct span){ in.data, 0 }, sizes[i], out, SIZE),
+				 DWARFS_ERR_CORRUPT);
+	}
+}
+
+static void two_frames_are_unpacked_as_at_once(void **state)
+{
+	auto_free uint8_t *data = exactly(2 * SIZE), *out = exactly(2 * SIZE);
+	auto_buffer struct buffer packed = { 0 }, second = { 0 };
+
+	fill_records(data, 2 * SIZE);
+	pack("zstd:3", (struct span){ data, SIZE }, &packed);
+	pack("zstd:1", (struct span){ data + SIZE, SIZE }, &second);
+	assert_int_equal(dw_buffer_append(&packed, second.data, second.size, NULL), 0);
+	for (size_t bytes = 100; bytes < SIZE; bytes *= 10) {
+		const struct span in = { packed.data, packed.size };
+
+		assert_int_equal(feed(in, bytes, out, 2 * SIZE), 0);
+		assert_memory_equal(out, data, 2 * SIZE);
+		assert_int_equal(feed(in, bytes, out, SIZE), DWARFS_ERR_CORRUPT);
+	}
+	assert_int_equal(dw_codec_unpack(CODEC_ZSTD,
+					 (struct span){ packed.data, packed.size }, out,
+					 2 * SIZE, NULL),
+			 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,12 +307,85 @@ int main(void)
 		cmocka_unit_test(windows_reach_over_the_block),
 		cmocka_unit_test(adapt_gives_the_smaller_of_two),
 		cmocka_unit_test(a_switch_ends_packing_midway),
+		cmocka_unit_test(pieces_of_any_size_are_unpacked),
+		cmocka_unit_test(two_frames_are_unpacked_as_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
+
+/* Unpack to this many bytes what is passed in pieces of one size. */
+static int feed(struct span in, size_t piece_bytes, uint8_t *out, size_t size)
+{
+	auto_decoder struct decoder *decoder = NULL;
+	struct span piece = in;
+	int ret;
+
+	assert_int_equal(dw_decoder_new_fed(CODEC_ZSTD, out, size, &decoder, NULL), 0);
+	do {
+		piece.size = in.size < piece_bytes ? in.size : piece_bytes;
+		piece.data = in.data;
+		in.data += piece.size;
+		in.size -= piece.size;
+		ret = dw_decoder_feed(decoder, piece, in.size == 0, NULL);
+	} while (ret == 0 && in.size > 0);
+	if (ret == 0)
+		assert_int_equal(dw_decoder_done(decoder), size);
+	else /* for ever */
+		assert_int_equal(dw_decoder_feed(decoder, piece, true, NULL), ret);
+	return ret;
+}
+
+static void pieces_of_any_size_are_unpacked(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 1000, 65536, SIZE };
+	auto_free uint8_t *data = exactly(SIZE), *out = exactly(SIZE);
+	auto_buffer struct buffer packed = { 0 };
+	struct span in;
+
+	assert_true(dw_codec_can_be_fed(CODEC_ZSTD));
+	assert_false(dw_codec_can_be_fed(CODEC_LZMA));
+	assert_false(dw_codec_can_be_fed(77));
+	fill_records(data, SIZE);
+	pack("zstd:3", (struct span){ data, SIZE }, &packed);
+	in = (struct span){ packed.data, packed.size };
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		memset(out, 0, SIZE);
+		assert_int_equal(feed(in, sizes[i], out, SIZE), 0);
+		assert_memory_equal(out, data, SIZE);
+		/* More or fewer bytes than expected, and a payload that is cut off. */
+		assert_int_equal(feed(in, sizes[i], out, SIZE - 1), DWARFS_ERR_CORRUPT);
+		assert_int_equal(
+			feed((struct span){ in.data, in.size - 1 }, sizes[i], out, SIZE),
+			DWARFS_ERR_CORRUPT);
+		assert_int_equal(feed((struct span){ in.data, 0 }, sizes[i], out, SIZE),
+				 DWARFS_ERR_CORRUPT);
+	}
+}
+
+static void two_frames_are_unpacked_as_at_once(void **state)
+{
+	auto_free uint8_t *data = exactly(2 * SIZE), *out = exactly(2 * SIZE);
+	auto_buffer struct buffer packed = { 0 }, second = { 0 };
+
+	fill_records(data, 2 * SIZE);
+	pack("zstd:3", (struct span){ data, SIZE }, &packed);
+	pack("zstd:1", (struct span){ data + SIZE, SIZE }, &second);
+	assert_int_equal(dw_buffer_append(&packed, second.data, second.size, NULL), 0);
+	for (size_t bytes = 100; bytes < SIZE; bytes *= 10) {
+		const struct span in = { packed.data, packed.size };
+
+		assert_int_equal(feed(in, bytes, out, 2 * SIZE), 0);
+		assert_memory_equal(out, data, 2 * SIZE);
+		assert_int_equal(feed(in, bytes, out, SIZE), DWARFS_ERR_CORRUPT);
+	}
+	assert_int_equal(dw_codec_unpack(CODEC_ZSTD,
+					 (struct span){ packed.data, packed.size }, out,
+					 2 * SIZE, NULL),
+			 0);
+}
 
 int main(void)
 {

@@ -211,6 +211,13 @@ static int load_metadata(dwarfs_image *image, struct span *metadata_out,
 	uint64_t size;
 	int ret;
 
+	if (dw_unpacks_in_pieces(image, image->metadata) &&
+	    dw_unpack_in_pieces(image, image->metadata,
+				metadata_limit(image, image->metadata), DW_FROZEN_PADDING,
+				&image->metadata_owned, &size)) {
+		*metadata_out = (struct span){ image->metadata_owned, (size_t)size };
+		return 0;
+	}
 	ret = image->is_lazy ? dw_stored_look(image, image->metadata, stored, err)
 			     : dw_stored_read(image, image->metadata, stored, err);
 	if (ret < 0)

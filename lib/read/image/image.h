@@ -213,6 +213,14 @@ int dw_find_failed(const char *path, bool through_links, int code, dwarfs_error 
 int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		      const struct stored *stored, uint64_t max_bytes, size_t padding,
 		      uint8_t **data_out, uint64_t *size_out, dwarfs_error **err);
+/* Whether a section is large, and of a file, so that it is not read in advance. */
+bool dw_unpacks_in_pieces(const struct dwarfs_image *image, uint32_t section);
+/* Read, verify and decompress such a section, as by dw_load_section(). False for any failure, which
+ * that one reports, and for codecs that need all of a payload. */
+#define DW_STORED_PIECE_BYTES ((size_t)32 << 10)
+bool dw_unpack_in_pieces(const struct dwarfs_image *image, uint32_t section,
+			 uint64_t max_bytes, size_t padding, uint8_t **data_out,
+			 uint64_t *size_out);
 /* Read, verify and decompress. */
 int dw_load_section(const struct dwarfs_image *image, uint32_t section,
 		    uint64_t max_bytes, size_t padding, uint8_t **data_out,

@@ -146,15 +146,17 @@ int dw_opening_read_metadata(struct dwarfs_image *image, dwarfs_error **err)
 		const struct section *section = &image->sections[i];
 		const bool is_last = i + 2 == image->section_count; /* before the index */
 		uint64_t bytes = section->room;
-		bool *has = section->type == DWARFS_SECTION_SCHEMA     ? &has_schema
-			    : section->type == DWARFS_SECTION_METADATA ? &has_metadata
-								       : NULL;
+		bool is_whole = false;
 
-		if (has && !*has)
-			*has = true;
-		else if (!is_last)
+		if (section->type == DWARFS_SECTION_SCHEMA && !has_schema) {
+			is_whole = has_schema = true;
+		} else if (section->type == DWARFS_SECTION_METADATA && !has_metadata) {
+			has_metadata = true;
+			is_whole = !dw_unpacks_in_pieces(image, i);
+		}
+		if (!is_whole && !is_last)
 			continue;
-		else if (bytes > OPENING_LAST_BYTES)
+		if (!is_whole && bytes > OPENING_LAST_BYTES)
 			bytes = OPENING_LAST_BYTES;
 		/* If there is too little memory, the one that needs it says so. */
 		if (!add_range(image, ranges, &count, section->offset, bytes))

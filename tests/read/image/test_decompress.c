@@ -4,7 +4,18 @@
  */
 #include "read/known.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "os/file_io.h"
 #include "read/image/image.h"
+#include "support/crowd.h"
+
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
 
 /* Decompress bytes as if they were the payload of section 5, a history. */
 static int unpack(uint32_t codec, const void *payload, size_t size, uint64_t max_bytes,
@@ -111,6 +122,141 @@ static void a_section_that_is_too_long_is_not_read(void **state)
 	}
 }
 
+#if HAVE_ZSTD
+
+/* -- in pieces ----------------------------------------------------------------------- */
+
+enum change {
+	CHANGE_NONE,
+	CHANGE_BYTE, /* in the middle; the hash does not match */
+	CHANGE_DATA, /* the same, with a hash that does */
+	CHANGE_CUT,  /* the last byte is missing */
+	CHANGE_REST, /* bytes follow that are no frame */
+	CHANGE_TWO,  /* two frames, of which the first one has the size of one */
+	CHANGE_COUNT,
+};
+
+static bool is_hashed(enum change change)
+{
+	return change != CHANGE_BYTE;
+}
+
+/* The metadata of a crowd as a frame of zstd, changed. */
+static void compress_crowd(struct span metadata, enum change change, struct buffer *out)
+{
+	const size_t room = 2 * ZSTD_compressBound(metadata.size);
+	size_t got;
+
+	assert_int_equal(dw_buffer_reserve(out, room, NULL), 0);
+	got = ZSTD_compress(out->data, room, metadata.data, metadata.size, 1);
+	assert_false(ZSTD_isError(got));
+	if (change == CHANGE_DATA)
+		out->data[got / 2] ^= 1;
+	else if (change == CHANGE_CUT)
+		got--;
+	else if (change == CHANGE_REST)
+		out->data[got++] = 'x';
+	else if (change == CHANGE_TWO)
+		got += ZSTD_compress(out->data + got, room - got, "more", 4, 1);
+	out->size = got;
+}
+
+static void craft_crowd(struct craft *craft, enum change change)
+{
+	auto_craft struct craft plain = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+	auto_buffer struct buffer packed = { 0 };
+	auto_free uint8_t *schema = NULL, *metadata = NULL;
+	uint64_t schema_bytes, bytes;
+
+	crowd_craft(&plain, true);
+	image = craft_open(&plain, NULL);
+	assert_int_equal(dw_load_section(image, image->schema, 1 << 20, 0, &schema,
+					 &schema_bytes, NULL),
+			 0);
+	assert_int_equal(dw_load_section(image, image->metadata, 1 << 30, 0, &metadata,
+					 &bytes, NULL),
+			 0);
+	compress_crowd((struct span){ metadata, (size_t)bytes }, change, &packed);
+	assert_true(packed.size > 4 * DW_STORED_PIECE_BYTES);
+	craft_section(craft, DWARFS_SECTION_SCHEMA, CODEC_NONE, schema,
+		      (size_t)schema_bytes);
+	craft_section(craft, DWARFS_SECTION_METADATA, CODEC_ZSTD, packed.data,
+		      packed.size);
+	craft_index(craft, 0);
+	if (!is_hashed(change))
+		craft->bytes.data[craft->bytes.size / 2] ^= 1;
+}
+
+static int open_as_file(const struct craft *craft, dwarfs_image **image_out,
+			dwarfs_error **err)
+{
+	char path[] = "decompress.XXXXXX";
+	const int fd = mkstemp(path);
+	int ret;
+
+	assert_true(fd >= 0);
+	assert_int_equal(dw_fd_write(fd, craft->bytes.data, craft->bytes.size), 0);
+	ret = dwarfs_image_open(NULL, path, NULL, image_out, err);
+	unlink(path);
+	dw_fd_close(fd);
+	return ret;
+}
+
+static void large_metadata_is_unpacked_in_pieces(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+	auto_free uint8_t *pieces = NULL, *whole = NULL;
+	uint64_t pieces_bytes, whole_bytes;
+
+	craft_crowd(&craft, CHANGE_NONE);
+	assert_int_equal(open_as_file(&craft, &image, NULL), 0);
+	assert_true(dw_unpacks_in_pieces(image, image->metadata));
+	assert_false(dw_unpacks_in_pieces(image, image->schema));
+	assert_true(dw_unpack_in_pieces(image, image->metadata, 1 << 30, 40, &pieces,
+					&pieces_bytes));
+	assert_int_equal(dw_load_section(image, image->metadata, 1 << 30, 40, &whole,
+					 &whole_bytes, NULL),
+			 0);
+	assert_int_equal(pieces_bytes, whole_bytes);
+	assert_memory_equal(pieces, whole, whole_bytes + 40);
+	assert_int_equal(dwarfs_image_inode_count(image), CROWD_FIRST + CROWD_FILES);
+	/* Limits are those of a section that is unpacked at once. */
+	dw_free(dw_steal(pieces));
+	assert_false(dw_unpack_in_pieces(image, image->metadata, whole_bytes - 1, 40,
+					 &pieces, &pieces_bytes));
+	assert_null(pieces);
+}
+
+/* Errors of a file are those of an image in memory. */
+static void damaged_metadata_is_refused_as_at_once(void **state)
+{
+	for (int change = CHANGE_NONE; change < CHANGE_COUNT; change++) {
+		auto_craft struct craft craft = { 0 };
+		auto_test_image dwarfs_image *image = NULL, *in_memory = NULL;
+		auto_error dwarfs_error *err = NULL, *wanted = NULL;
+		int ret;
+
+		craft_crowd(&craft, (enum change)change);
+		ret = open_as_file(&craft, &image, &err);
+		assert_int_equal(craft_try(craft.bytes.data, craft.bytes.size, NULL,
+					   &in_memory, &wanted),
+				 ret);
+		if (change == CHANGE_NONE)
+			assert_int_equal(ret, 0);
+		else if (change == CHANGE_BYTE)
+			assert_int_equal(ret, DWARFS_ERR_CHECKSUM);
+		else if (change != CHANGE_DATA) /* which may be other data */
+			assert_int_equal(ret, DWARFS_ERR_CORRUPT);
+		if (ret < 0) /* after the path */
+			assert_non_null(strstr(dwarfs_error_message(err),
+					       dwarfs_error_message(wanted)));
+	}
+}
+
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +264,10 @@ int main(void)
 		cmocka_unit_test(errors_name_the_section),
 		cmocka_unit_test(a_section_is_verified_before_it_is_used),
 		cmocka_unit_test(a_section_that_is_too_long_is_not_read),
+#if HAVE_ZSTD
+		cmocka_unit_test(large_metadata_is_unpacked_in_pieces),
+		cmocka_unit_test(damaged_metadata_is_refused_as_at_once),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
