@@ -39,12 +39,17 @@ void tool_cleanup_memory(void *pointer)
 	free(*(void **)pointer);
 }
 
-void tool_start(const char *program)
+void tool_start_without_locale(const char *program)
 {
 	tool.name = program;
-	setlocale(LC_CTYPE, "");
 	/* A file that grows too large is an error to report, not a reason to die. */
 	signal(SIGXFSZ, SIG_IGN);
+}
+
+void tool_start(const char *program)
+{
+	tool_start_without_locale(program);
+	setlocale(LC_CTYPE, "");
 }
 
 uint64_t tool_now_ns(void)

@@ -50,6 +50,9 @@ void tool_cleanup_memory(void *pointer);
  * and makes a limit of file sizes an error of writing instead of a signal.
  */
 void tool_start(const char *program);
+/* The same, for programs that use no archive: libarchive converts names. Messages do not depend on
+ * the locale, and reading its files takes 0.1 ms. */
+void tool_start_without_locale(const char *program);
 
 const char *tool_name(void);
 

@@ -426,7 +426,7 @@ int main(int argc, char **argv)
 	int code = 0, failure = fill_standard_descriptors();
 
 	keep_little();
-	tool_start("dwarfs");
+	tool_start_without_locale("dwarfs");
 	if (failure)
 		return tool_error("/dev/null: %s", strerror(failure));
 	if (argc <= 1) {
