@@ -151,11 +151,10 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 	struct span in;
 	int ret;
 
-	if (!job->block) {
-		if (!job->is_sealed)
-			dw_section_seal(&job->header, stored(job), worker->hash);
-		return 0;
-	}
+	if (!job->block)
+		return job->is_sealed ? 0
+				      : dw_section_seal(&job->header, stored(job),
+							worker->hash, err);
 	in = (struct span){ job->block->data, job->block->size };
 	if ((ret = find_block_anchors(shared, job, in, err)) < 0)
 		return ret;
@@ -168,8 +167,7 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 		free_packer(worker);
 	if (ret < 0)
 		return dw_explain(err, ret, "packing block %" PRIu32, job->block->number);
-	dw_section_seal(&job->header, stored(job), worker->hash);
-	return 0;
+	return dw_section_seal(&job->header, stored(job), worker->hash, err);
 }
 
 /* -- on the calling thread ----------------------------------------------------------- */
