@@ -116,6 +116,14 @@ static bool has_lzma_beside_zstd(const struct packing *packing)
 	       packing->dense.id == CODEC_LZMA;
 }
 
+/* Whether dense blocks are compared with a forecast of the codec first; not where literals have no
+ * codec for lack of memory: then both codecs pack them. */
+static bool has_forecast(const struct packing *packing)
+{
+	return has_lzma_beside_zstd(packing) && packing->has_literal &&
+	       !packing->is_trial;
+}
+
 /* Whether blocks of numbers are for the dense codec; not where literals have no codec for lack of
  * memory. */
 static bool has_numeric(const struct packing *packing)
@@ -153,7 +161,7 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
-	if ((has_lzma_beside_zstd(packing) && !packing->is_trial) || has_near(packing)) {
+	if (has_forecast(packing) || has_near(packing)) {
 		other = forecast_memory(block_bytes);
 		bytes = other > bytes ? other : bytes;
 	}
@@ -173,7 +181,8 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		bytes = other > bytes ? other : bytes;
 	}
 	if (takes_samples(packing))
-		bytes += dw_block_sample_memory(has_lzma_beside_zstd(packing),
+		bytes += dw_block_sample_memory(has_numeric(packing) ||
+							has_forecast(packing),
 						packing->has_literal, block_bytes);
 	if (packing->has_fallback && dw_fast_codec(&probe))
 		bytes += dw_codec_memory(&probe, block_bytes) +
@@ -407,8 +416,10 @@ static int compare_dense(struct block_packer *packer, struct span in, bool *dens
 	    !has_lzma_beside_zstd(&packer->packing))
 		return ret;
 	packer->dense_is_doubtful = true;
-	return dw_block_sample_prepare_forecast(packer->sample, &packer->has_forecast,
-						err);
+	return has_forecast(&packer->packing)
+		       ? dw_block_sample_prepare_forecast(packer->sample,
+							  &packer->has_forecast, err)
+		       : 0;
 }
 
 /* Whether the block is for the dense codec. In a trial, prose is not examined for numbers: that would

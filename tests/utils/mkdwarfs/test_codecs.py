@@ -342,13 +342,17 @@ class Levels(Codecs):
             self.assertTrue(image == spelt, f"level {level} is not what the help says")
 
     def test_dense_blocks(self):
-        """From level 6 on they have a separate codec, unless one is given: blocks that get very
-        small, numbers, and tables."""
+        """They have a separate codec, unless one is given: from level 5 on blocks that get very
+        small, if it makes them smaller, and at levels 6 and 7 numbers and tables."""
         absent.need("zstd", "lzma")
         rng = random.Random(11)
-        self.write("tree/log", b"".join(b"<4>Nov 21 12:%02d:%02d host program: all is well\n"
-                                        % divmod(number // 40 % 3600, 60)
-                                        for number in range(12000)))
+        self.write("tree/log", b"".join(b"%s step %d done in the phase of the work\n"
+                                        % (key, step)
+                                        for key in (rng.randbytes(20).hex().encode()
+                                                    for _ in range(600))
+                                        for step in range(14)))
+        self.write("copies/data", b"".join((rng.randbytes(32).hex().encode() + b" node\n") * 20
+                                           for _ in range(400)))
         words = [rng.randbytes(rng.randrange(2, 6)).hex().encode() for _ in range(200)]
         self.write("tree/other", b" ".join(rng.choice(words) for _ in range(15000)))
         # Numbers, more than a sample, that lzma makes much smaller than zstd.
@@ -364,7 +368,10 @@ class Levels(Codecs):
             image = self.pack("-l", level, "-C", "zstd:level=5", tree=self.path(tree))
             self.assertEqual({section["compression"] for section in self.sections(image)},
                              {"ZSTD"}, (tree, level))
-        for level, text, other in (("5", "ZSTD", "ZSTD"), ("6", "LZMA", "ZSTD"),
+            image = self.pack("-l", level, tree=self.path("copies"))
+            self.assertEqual({section["compression"] for section in self.sections(image)},
+                             {"ZSTD"}, level)
+        for level, text, other in (("5", "LZMA", "ZSTD"), ("6", "LZMA", "ZSTD"),
                                    ("7", "LZMA", "ZSTD"), ("8", "LZMA", "LZMA")):
             found = {}
             image = self.pack("-l", level, "-S19", "--order=path", "-W0")
