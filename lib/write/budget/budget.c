@@ -238,6 +238,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 		.shingles = SKETCH_MAX_SHINGLES,
 		.orders_by_heads = true,
 		.tries_orders = true,
+		.trial_codecs = { .has_dense = true, .has_numbers = true },
 		.max_chunks = UINT64_MAX,
 		.metadata_bytes = UINT64_MAX,
 	};
@@ -287,13 +288,21 @@ static bool tries_another_codec(const struct memory_plan *plan)
 	return false;
 }
 
-static bool has_dense_codec(const struct memory_plan *plan)
+/* Those that there is memory for, and that the streams have. */
+static struct trial_codecs trial_codecs(const struct memory_plan *plan)
 {
-	bool any = false;
+	struct trial_codecs codecs = { 0 };
 
-	for (size_t i = 0; i < plan->category_count; i++)
-		any |= chooses_order(plan, i) && plan->settings[i].has_dense;
-	return any;
+	for (size_t i = 0; i < plan->category_count; i++) {
+		const struct stream_settings *settings = &plan->settings[i];
+
+		if (!chooses_order(plan, i) || !settings->has_dense)
+			continue;
+		codecs.has_dense |= plan->budget.trial_codecs.has_dense;
+		codecs.has_numbers |= settings->dense_has_numbers &&
+				      plan->budget.trial_codecs.has_numbers;
+	}
+	return codecs;
 }
 
 /* Memory while an order is tried with this number of workers: as while blocks are written, by a
@@ -303,7 +312,7 @@ static uint64_t cost_of_trials(const struct memory_plan *plan, uint32_t workers)
 	struct memory_plan trial = *plan;
 	uint64_t codec = dw_memory_plan_codec_bytes(plan);
 	uint64_t own = tries_another_codec(plan)
-			       ? dw_trial_codec_memory(has_dense_codec(plan),
+			       ? dw_trial_codec_memory(trial_codecs(plan),
 						       (size_t)1 << plan->block_bits)
 			       : 0;
 
@@ -313,12 +322,21 @@ static uint64_t cost_of_trials(const struct memory_plan *plan, uint32_t workers)
 	       dw_larger_of(workers, 1) * (own > codec ? own - codec : 0);
 }
 
-/* Whether orders are tried does not depend on the number of workers. */
+/* Whether orders are tried, and by which codecs, does not depend on the number of workers. */
 static void plan_trials(struct memory_plan *plan, uint64_t limit)
 {
+	static const struct trial_codecs kinds[] = { { .has_dense = true,
+						       .has_numbers = true },
+						     { .has_numbers = true },
+						     { .has_dense = false } };
 	struct budget *budget = &plan->budget;
 
-	budget->tries_orders = cost_of_trials(plan, 1) <= limit;
+	budget->tries_orders = false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !budget->tries_orders;
+	     i++) {
+		budget->trial_codecs = kinds[i];
+		budget->tries_orders = cost_of_trials(plan, 1) <= limit;
+	}
 	while (budget->trial_workers > 1 &&
 	       cost_of_trials(plan, budget->trial_workers) > limit)
 		budget->trial_workers--;
@@ -453,6 +471,7 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 	plan.budget.shingles = budget->shingles;
 	plan.budget.orders_by_heads = budget->orders_by_heads;
 	plan.budget.tries_orders = budget->tries_orders;
+	plan.budget.trial_codecs = budget->trial_codecs;
 	plan.budget.metadata_bytes = budget->metadata_bytes;
 	if (limit == 0) {
 		limit = dwarfs_usable_memory() / DEFAULT_SHARE;

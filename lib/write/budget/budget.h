@@ -10,6 +10,12 @@
 
 struct workload;
 
+/* Codecs besides that of a trial of orders, as far as there is memory. */
+struct trial_codecs {
+	bool has_dense;	  /* lzma for dense blocks, whose result is compared */
+	bool has_numbers; /* lzma for numbers */
+};
+
 /* Memory and threads of the stages. */
 struct budget {
 	/* From dw_budget_begin() on. */
@@ -21,6 +27,7 @@ struct budget {
 	bool orders_by_heads;	/* include orders that need other fingerprints */
 	bool tries_orders;	/* pack a stream in several orders, to compare them */
 	uint32_t trial_workers; /* for that */
+	struct trial_codecs trial_codecs;
 	uint32_t workers;
 	uint32_t waiting;	 /* queued blocks */
 	uint64_t index_bytes;	 /* of the anchor index, at most */

@@ -32,6 +32,7 @@ struct packing dw_memory_plan_packing(const struct memory_plan *plan, uint32_t c
 	struct packing packing = dw_packing_of(plan->settings, category);
 
 	packing.has_literal &= !plan->without_literals;
+	packing.has_dense &= !plan->without_literals || packing.dense_has_numbers;
 	return packing;
 }
 

@@ -18,9 +18,11 @@ struct memory_plan {
 	const uint8_t *used;		  /* categories in use */
 	const uint64_t *stream_bytes;	  /* of the contents in each category, at most */
 	size_t category_count;
-	bool has_images;       /* of which blocks may be kept */
-	bool without_literals; /* has_literal of the settings does not count */
-	uint64_t anchors;      /* bytes of a full index */
+	bool has_images; /* of which blocks may be kept */
+	/* has_literal of the settings does not count, nor has_dense of level 5, which is worth less
+	 * than blocks of the usual size */
+	bool without_literals;
+	uint64_t anchors; /* bytes of a full index */
 };
 
 static inline uint64_t dw_smaller_of(uint64_t a, uint64_t b)

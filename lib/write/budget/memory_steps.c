@@ -174,6 +174,7 @@ void dw_memory_plan_drop_literals(struct memory_plan *plan, dwarfs_context *cont
 	for (size_t i = 0; i < plan->category_count; i++) {
 		any |= plan->used[i] && plan->settings[i].has_literal;
 		plan->settings[i].has_literal = false;
+		plan->settings[i].has_dense &= plan->settings[i].dense_has_numbers;
 	}
 	if (any)
 		log_step(context, plan, limit, DWARFS_LOG_WARN,

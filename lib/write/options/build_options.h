@@ -35,10 +35,11 @@ struct stream_settings {
 	struct codec_spec dense;   /* for blocks that compress very well */
 	struct codec_spec literal; /* for blocks with few repeats */
 	bool has_dense, has_literal;
-	bool dense_has_numbers;	    /* dense is for numbers, too */
-	bool is_trial;		    /* of an order, see block_packer.c */
-	bool falls_back;	    /* to another codec where that compresses better: */
-	struct codec_spec fallback; /* that of the default category */
+	bool dense_has_numbers;	     /* dense is for numbers, too */
+	bool dense_only_has_numbers; /* in a trial, for lack of memory */
+	bool is_trial;		     /* of an order, see block_packer.c */
+	bool falls_back;	     /* to another codec where that compresses better: */
+	struct codec_spec fallback;  /* that of the default category */
 	struct order_spec order;
 	uint32_t window_bits; /* log2 of the shortest match; 0: no matching */
 	uint32_t step_bits;   /* one anchor for each 2^(window_bits - step_bits) bytes */

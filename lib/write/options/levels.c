@@ -155,6 +155,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.block_bits = 24,
 		.blocks = { { LZMA_GOOD, "zstd:level=22", "lz4hc:level=9", "null" } },
 		.dense = LZMA_BEST,
+		.dense_has_numbers = true, /* in trials, where the codec is zstd */
 		.literal = ZSTD_LITERALS,
 		.metadata = { { LZMA_METADATA, "zstd:level=22:adapt", "null" } },
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
@@ -166,6 +167,7 @@ static const struct level_defaults levels[DW_MAX_LEVEL + 1] = {
 		.block_bits = 26,
 		.blocks = { { LZMA_BEST, "zstd:level=22", "lz4hc:level=9", "null" } },
 		.dense = LZMA_BEST_DENSE,
+		.dense_has_numbers = true, /* in trials, where the codec is zstd */
 		.literal = ZSTD_LITERALS,
 		.metadata = { { LZMA_METADATA, "zstd:level=22:adapt", "null" } },
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },

@@ -9,8 +9,8 @@
  *
  * Some codecs compress better and decompress slowly, in proportion to the compressed
  * size. So a block that compresses very well, by a sample and the fast compressor, is
- * compressed with the dense codec; and with that of the stream, too, unless the result is
- * smaller than a forecast of that one. So are numbers, samples, pixels and tables, if the
+ * compressed with the dense codec; unless the result is 15 % smaller than a forecast for the codec
+ * of the stream, that one is tried, too. So are numbers, samples, pixels and tables, if the
  * codec is zstd and the dense codec lzma, which packs differences and knows alignments:
  * blocks of which lzma makes a sample 15 % smaller or more, or some pieces of it 25 %.
  * Most become 20 to 60 % smaller. The sample of a table whose records repeat at a
@@ -88,6 +88,7 @@ struct packing dw_packing_of(const struct stream_settings *settings, uint32_t ca
 		.has_dense = own->has_dense,
 		.dense = own->dense,
 		.dense_has_numbers = own->dense_has_numbers,
+		.dense_only_has_numbers = own->dense_only_has_numbers,
 		.has_literal = own->has_literal,
 		.literal = own->literal,
 		.is_trial = own->is_trial,
@@ -161,7 +162,7 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
-	if (has_forecast(packing) || has_near(packing)) {
+	if (has_near(packing)) { /* or has_forecast(), which is rarer */
 		other = forecast_memory(block_bytes);
 		bytes = other > bytes ? other : bytes;
 	}
@@ -173,8 +174,9 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		other = dw_codec_memory(&packing->literal, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
-	if (has_lzma_beside_zstd(packing) || (packing->dense.id != packing->codec.id &&
-					      has_parts(packing, block_bytes, &distance)))
+	if ((has_lzma_beside_zstd(packing) && !packing->dense_only_has_numbers) ||
+	    (packing->dense.id != packing->codec.id &&
+	     has_parts(packing, block_bytes, &distance)))
 		bytes += block_bytes; /* two results */
 	if (packing->has_dense) {
 		other = dw_codec_memory(&packing->dense, block_bytes);
@@ -430,8 +432,9 @@ static int is_for_dense(struct block_packer *packer, struct span in, bool *dense
 	bool is_trial = packer->packing.is_trial;
 	int ret;
 
-	*dense_out =
-		packer->packing.has_dense && dw_block_sample_is_dense(packer->sample);
+	*dense_out = packer->packing.has_dense &&
+		     !packer->packing.dense_only_has_numbers &&
+		     dw_block_sample_is_dense(packer->sample);
 	packer->dense_is_doubtful = packer->has_forecast = false;
 	if (*dense_out)
 		return compare_dense(packer, in, dense_out, err);

@@ -12,11 +12,12 @@
 struct packing {
 	struct codec_spec codec;
 	bool has_fallback, has_dense, has_literal;
-	bool dense_has_numbers;	    /* dense is for numbers, too */
-	bool is_trial;		    /* of an order: in less time, see block_packer.c */
-	struct codec_spec fallback; /* if it compresses better */
-	struct codec_spec dense;    /* for blocks that compress very well */
-	struct codec_spec literal;  /* for blocks with few repeats, see block_packer.c */
+	bool dense_has_numbers;	     /* dense is for numbers, too */
+	bool dense_only_has_numbers; /* in a trial, for lack of memory */
+	bool is_trial;		     /* of an order: in less time, see block_packer.c */
+	struct codec_spec fallback;  /* if it compresses better */
+	struct codec_spec dense;     /* for blocks that compress very well */
+	struct codec_spec literal;   /* for blocks with few repeats, see block_packer.c */
 };
 
 /* From the settings of all categories. The layout of samples is left to the caller. */

@@ -35,7 +35,7 @@
 #define NUMERIC_BYTES	    (NUMERIC_PIECE_BYTES * NUMERIC_COUNT)
 #define NUMERIC_LEAST	    2 /* pieces that make a block numeric */
 
-/* DW_FORECAST_CODEC for the sample of numbers, which is small. */
+/* DW_FORECAST_CODEC for the pieces that numbers are looked for in, which are small. */
 #define SAMPLE_FORECAST_CODEC "zstd:level=9:wlog=26:hlog=20"
 
 /* Prose has at most one control character in so many bytes, at least one blank, and at most one

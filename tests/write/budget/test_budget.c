@@ -17,6 +17,7 @@
 #include "write/builder.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
+#include "write/options/levels.h"
 #include "write/order/order.h"
 
 #define MIB UINT64_C(0x100000)
@@ -275,6 +276,38 @@ static void orders_are_tried_where_there_is_memory(void **state)
 	}
 }
 
+/* First, dense blocks are left to the codec of a trial; then numbers. */
+static void trials_do_with_fewer_codecs(void **state)
+{
+	unsigned kinds[3] = { 0 };
+
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	for (uint64_t limit = 60 * MIB; limit <= 400 * MIB; limit += 2 * MIB) {
+		struct fixture fixture;
+		struct trial_codecs *codecs;
+		struct budget budget;
+
+		set_up(&fixture, 1, limit);
+		dw_level_apply(7, &fixture.settings[CATEGORY_DEFAULT]);
+		assert_int_equal(dw_codec_parse("zstd:level=19",
+						&fixture.settings[CATEGORY_DEFAULT].codec,
+						NULL),
+				 0);
+		fixture.settings[CATEGORY_DEFAULT].order.ops = &dw_order_auto;
+		fixture.load.bytes = MIB;
+		assert_int_equal(plan(&fixture, &budget, NULL), 0);
+		codecs = &budget.trial_codecs;
+		assert_true(codecs->has_numbers || !codecs->has_dense);
+		if (budget.tries_orders)
+			kinds[codecs->has_dense + codecs->has_numbers]++;
+		dwarfs_context_free(fixture.context);
+	}
+	assert_true(kinds[2] > 0);
+	assert_true(kinds[1] > 0);
+	assert_true(kinds[0] > 0);
+}
+
 /* Otherwise segments end in the middle of the input, which costs more than a coarser index. */
 static void a_quarter_is_for_chunks(void **state)
 {
@@ -402,6 +435,7 @@ int main(void)
 		cmocka_unit_test(contents_without_a_stream_do_not_count),
 		cmocka_unit_test(plans_do_not_depend_on_workers),
 		cmocka_unit_test(orders_are_tried_where_there_is_memory),
+		cmocka_unit_test(trials_do_with_fewer_codecs),
 		cmocka_unit_test(a_quarter_is_for_chunks),
 		cmocka_unit_test(the_amount_that_is_named_does),
 		cmocka_unit_test(codecs_for_literals_go_first),

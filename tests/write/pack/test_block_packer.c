@@ -1116,6 +1116,31 @@ static void fill_with_copied_lines(uint8_t *out, size_t size)
 				  : "0123456789abcdef"[next_random(&random) & 15];
 }
 
+/* Records of a few lines with a number, each up to twenty times. lzma makes them some percent smaller than
+ * what is forecast for zstd, and zstd makes them smaller than lzma. */
+static void fill_with_records(uint8_t *out, size_t size)
+{
+	uint32_t random = 7;
+	size_t at = 0;
+
+	while (at < size) {
+		const uint32_t item = next_random(&random) % 16000;
+		char record[128];
+		size_t length = (size_t)snprintf(
+			record, sizeof(record),
+			"[section]\nname = item%u\nvalue = %u\nenabled = true\npath = /usr/share/item/%u\n",
+			item, next_random(&random) % 1000000, item);
+
+		for (unsigned k = 0, times = 1 + next_random(&random) % 20;
+		     k < times && at < size; k++) {
+			size_t room = size - at;
+
+			memcpy(out + at, record, length < room ? length : room);
+			at += length < room ? length : room;
+		}
+	}
+}
+
 /* What the block takes, and by each codec alone. */
 static void expect_smaller_codec(const struct packing *packing, struct span in,
 				 uint32_t expected)
@@ -1132,7 +1157,7 @@ static void expect_smaller_codec(const struct packing *packing, struct span in,
 	by_lzma = packed_size(&alone, in, &id);
 	/* The codec for literals may make it smaller still. */
 	assert_true(expected == CODEC_ZSTD ? chosen <= by_zstd : chosen == by_lzma);
-	assert_true(expected == CODEC_ZSTD ? by_zstd < by_lzma - by_lzma / 50
+	assert_true(expected == CODEC_ZSTD ? by_zstd < by_lzma - by_lzma / 100
 					   : by_lzma < by_zstd - by_zstd / 10);
 }
 
@@ -1157,6 +1182,19 @@ static void dense_blocks_get_the_smaller_codec(void **state)
 			expect_smaller_codec(&packing, (struct span){ copied, sizes[i] },
 					     CODEC_ZSTD);
 		}
+}
+
+static void forecasts_are_not_exact(void **state)
+{
+	enum { SIZE = 1100000 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	struct packing packing;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(7);
+	fill_with_records(data, SIZE);
+	expect_smaller_codec(&packing, (struct span){ data, SIZE }, CODEC_ZSTD);
 }
 
 /* In a trial as well, also where numbers are not looked for. */
@@ -1490,6 +1528,7 @@ int main(void)
 		cmocka_unit_test(lack_of_memory_for_parts_is_an_error),
 		cmocka_unit_test(without_literals_parts_are_compared),
 		cmocka_unit_test(dense_blocks_get_the_smaller_codec),
+		cmocka_unit_test(forecasts_are_not_exact),
 		cmocka_unit_test(trials_pack_dense_blocks_by_both),
 		cmocka_unit_test(zstd_is_left_out_for_dense_blocks),
 		cmocka_unit_test(memory_is_enough_for_dense_blocks),

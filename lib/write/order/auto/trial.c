@@ -50,7 +50,7 @@
 enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
 
 /* Of the first candidate. */
-enum number_blocks { NUMBERS_UNKNOWN, NUMBERS_ABSENT, NUMBERS_PRESENT };
+enum lzma_blocks { LZMA_UNKNOWN, LZMA_ABSENT, LZMA_PRESENT };
 
 /* What candidates have in common. */
 struct trial {
@@ -59,7 +59,7 @@ struct trial {
 	const uint32_t *by_path; /* their fragments */
 	size_t count;
 	enum chunk_storage storage;
-	enum number_blocks numbers;
+	enum lzma_blocks lzma;
 };
 
 /* The packing of a candidate. */
@@ -111,22 +111,27 @@ static void show_run(struct dwarfs_progress *progress, void *user)
 }
 
 /* Dense blocks and numbers are packed by lzma if they will be for the image. Logs of six days in two
- * orders, 2.68 and 3.08 MB at level 7, take 4.12 and 4.07 MB with zstd alone. It does not tell either
- * whether the arrays of a block have the same type: those of eight types, 64 MB, take 39.4 and 39.5 MB
- * with it in two orders, and 30.1 and 27.6 MB at level 7. If there are no numbers in the first order,
- * they are not looked for in others: that took a tenth of the time of packing six releases of a
- * library. */
-static void use_dense_codec(const struct stream_settings *of, enum number_blocks numbers,
+ * orders, 2.68 and 3.08 MB at level 7, take 4.12 and 4.07 MB with zstd alone. With zstd alone it does
+ * not show either whether the arrays of a block have the same type: those of eight types, 64 MB, take
+ * 39.4 and 39.5 MB in two orders, and 30.1 and 27.6 MB at level 7. If lzma packs no block of the first
+ * order, numbers are not looked for in others: that took a tenth of the time of packing six releases
+ * of a library. */
+static void use_dense_codec(const struct stream_settings *of,
+			    struct trial_codecs available, enum lzma_blocks lzma,
 			    struct stream_settings *settings)
 {
+	bool has_numbers = available.has_numbers && of->dense_has_numbers &&
+			   of->has_literal && lzma != LZMA_ABSENT;
+	bool has_dense = of->has_dense && (available.has_dense || has_numbers);
+
 	settings->is_trial = settings->has_dense =
-		of->has_dense &&
+		has_dense &&
 		dw_codec_parse(TRIAL_CODEC_DENSE, &settings->dense, NULL) == 0;
-	settings->dense_has_numbers =
-		of->dense_has_numbers && of->has_literal && numbers != NUMBERS_ABSENT;
+	settings->dense_has_numbers = has_numbers;
+	settings->dense_only_has_numbers = !available.has_dense;
 }
 
-/* The stream's blocks are packed with the codec, and numbers with another one. */
+/* The stream's blocks are packed with the codec, and dense ones and numbers with another one. */
 static int init_trial_run(struct trial_run *trial, const struct trial *common,
 			  uint32_t category, dwarfs_error **err)
 {
@@ -142,7 +147,8 @@ static int init_trial_run(struct trial_run *trial, const struct trial *common,
 		settings[i] = of->settings[i];
 	settings[category].codec = common->codec;
 	dw_use_one_codec(&settings[category]);
-	use_dense_codec(&of->settings[category], common->numbers, &settings[category]);
+	use_dense_codec(&of->settings[category], of->budget->trial_codecs, common->lzma,
+			&settings[category]);
 	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &trial->output, err)) < 0 ||
 	    (ret = dw_sink_begin(trial->output, err)) < 0)
 		return ret;
@@ -163,17 +169,21 @@ uint64_t dw_trial_max_kept_bytes(const struct order_input *input)
 							   : MAX_KEPT_BYTES;
 }
 
-uint64_t dw_trial_codec_memory(bool has_dense, size_t block_bytes)
+uint64_t dw_trial_codec_memory(struct trial_codecs codecs, size_t block_bytes)
 {
-	static const char *const codecs[] = { TRIAL_CODEC, TRIAL_CODEC_FAR,
-					      TRIAL_CODEC_MEDIUM };
-	struct packing packing = { .is_trial = true };
+	static const char *const texts[] = { TRIAL_CODEC, TRIAL_CODEC_FAR,
+					     TRIAL_CODEC_MEDIUM };
+	struct packing packing = {
+		.is_trial = true,
+		.dense_has_numbers = codecs.has_numbers,
+		.dense_only_has_numbers = !codecs.has_dense,
+	};
 	uint64_t most = 0;
 
-	packing.has_dense = packing.dense_has_numbers =
-		has_dense && dw_codec_parse(TRIAL_CODEC_DENSE, &packing.dense, NULL) == 0;
-	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
-		uint64_t bytes = dw_codec_parse(codecs[i], &packing.codec, NULL) == 0
+	packing.has_dense = (codecs.has_dense || codecs.has_numbers) &&
+			    dw_codec_parse(TRIAL_CODEC_DENSE, &packing.dense, NULL) == 0;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		uint64_t bytes = dw_codec_parse(texts[i], &packing.codec, NULL) == 0
 					 ? dw_packing_memory(&packing, block_bytes)
 					 : 0;
 
@@ -271,8 +281,8 @@ static bool reset_contents(const struct order_input *input, const uint32_t *numb
 	return are_complete;
 }
 
-/* Or blocks that compress very well: no others are packed by lzma in a trial. */
-static bool has_numbers(const struct trial_run *run, uint32_t category)
+/* Blocks of numbers, or dense ones. */
+static bool has_lzma_blocks(const struct trial_run *run, uint32_t category)
 {
 	return run->totals[category].codecs & UINT32_C(1) << CODEC_LZMA;
 }
@@ -295,9 +305,9 @@ static int pack_in_order(struct trial *trial, const uint32_t *numbers,
 	if (ret == 0 && (ret = segment(&run, numbers, trial->count, err)) == 0)
 		ret = cost_of_metadata(trial, &run, numbers, &metadata_bytes, err);
 	*bytes_out = run.sections.bytes + metadata_bytes;
-	if (ret == 0 && trial->numbers == NUMBERS_UNKNOWN)
-		trial->numbers =
-			has_numbers(&run, category) ? NUMBERS_PRESENT : NUMBERS_ABSENT;
+	if (ret == 0 && trial->lzma == LZMA_UNKNOWN)
+		trial->lzma =
+			has_lzma_blocks(&run, category) ? LZMA_PRESENT : LZMA_ABSENT;
 	if (!reset_contents(input, numbers, trial->count))
 		*bytes_out = UINT64_MAX;
 	input->run->progress.last_ns = run.run.progress.last_ns;

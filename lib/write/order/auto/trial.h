@@ -5,6 +5,7 @@
 #ifndef DW_WRITE_ORDER_AUTO_TRIAL_H
 #define DW_WRITE_ORDER_AUTO_TRIAL_H
 
+#include "write/budget/budget.h"
 #include "write/order/auto/candidates.h"
 
 /* The maximum number of orders to try if at most TRIAL_SMALL_BYTES are expected in blocks, and
@@ -43,7 +44,7 @@ uint64_t dw_trial_max_kept_bytes(const struct order_input *input);
 #define TRIAL_CODEC_CHUNKS    "zstd:level=4"
 
 /* Memory of the codecs of a trial, for each worker, if they are not those of the stream. */
-uint64_t dw_trial_codec_memory(bool has_dense, size_t block_bytes);
+uint64_t dw_trial_codec_memory(struct trial_codecs codecs, size_t block_bytes);
 
 /*
  * Segment and pack all fragments in the order of each candidate, at most TRIAL_MAX_CANDIDATES, with

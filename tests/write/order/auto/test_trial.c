@@ -51,9 +51,8 @@ static void put_letters(const struct place *place, unsigned alphabets)
 	}
 }
 
-/* With the codec of level 7, or another one. */
-static uint64_t pack_with(const struct place *place, const char *codec, const char *order,
-			  unsigned block_bits)
+static uint64_t pack_at_level(const struct place *place, uint32_t level,
+			      const char *codec, const char *order, unsigned block_bits)
 {
 	dwarfs_builder *builder = new_builder(place, 0);
 	uint64_t size;
@@ -61,7 +60,7 @@ static uint64_t pack_with(const struct place *place, const char *codec, const ch
 
 	dwarfs_builder_set_history(builder, false);
 	dwarfs_builder_set_create_timestamp(builder, false);
-	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_level(builder, level, NULL), 0);
 	if (codec)
 		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
 							  codec, NULL),
@@ -77,6 +76,13 @@ static uint64_t pack_with(const struct place *place, const char *codec, const ch
 	size = (uint64_t)ftell(image);
 	fclose(image);
 	return size;
+}
+
+/* With the codec of level 7, or another one. */
+static uint64_t pack_with(const struct place *place, const char *codec, const char *order,
+			  unsigned block_bits)
+{
+	return pack_at_level(place, 7, codec, order, block_bits);
 }
 
 static uint64_t pack_by(const struct place *place, const char *order, unsigned block_bits)
@@ -147,32 +153,54 @@ static void put_array(const struct place *place, const char *name, unsigned byte
 	put_file(place, name, data, size);
 }
 
-/* zstd makes all orders equally large, lzma makes the image 5 % smaller than by path. */
-static void arrays_of_one_type_are_brought_together(void **state)
+/* Of two types, in turns by path. */
+static void put_arrays(const struct place *place)
 {
-	const struct place *place = *state;
 	char name[32];
 
-	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
-		skip();
 	for (unsigned f = 0; f < 4; f++) {
 		snprintf(name, sizeof(name), "array%02u", f);
 		put_array(place, name, 2 + f % 2, 1 + f, ARRAY_BYTES);
 	}
-	pack_by(place, "auto", 20);
-	assert_non_null(strstr(all_messages(), "order: nilsimsa"));
 }
 
-/* With the codec of the trial; 0: it was not tried. */
+/* With the codec of the last trial; 0: it was not tried. */
 static uint64_t size_in_trial(const char *order)
 {
+	uint64_t size = 0;
 	char tried[64];
 
 	snprintf(tried, sizeof(tried), "order %s: ", order);
 	for (const char *at = all_messages(); (at = strstr(at, tried)); at++)
 		if (strspn(at + strlen(tried), "0123456789") > 0)
-			return strtoull(at + strlen(tried), NULL, 10);
-	return 0;
+			size = strtoull(at + strlen(tried), NULL, 10);
+	return size;
+}
+
+/* zstd makes all orders equally large, lzma makes the image 5 % smaller than by path. */
+static void arrays_of_one_type_are_brought_together(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	put_arrays(place);
+	pack_by(place, "auto", 20);
+	assert_non_null(strstr(all_messages(), "order: nilsimsa"));
+}
+
+/* Where lzma is for dense blocks only. */
+static void numbers_are_left_to_zstd_at_level_5(void **state)
+{
+	const struct place *place = *state;
+	uint64_t by_path;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	put_arrays(place);
+	pack_at_level(place, 5, NULL, "auto", 20);
+	by_path = size_in_trial("path");
+	assert_in_range(size_in_trial("nilsimsa"), by_path - by_path / 50, by_path * 2);
 }
 
 /* Letters and arrays in turns: a fifth of each block are numbers, which is too little. */
@@ -248,7 +276,8 @@ static void memory_counts_the_dense_codec(void **state)
 {
 	enum { BLOCK_BYTES = 1 << 24 };
 	struct packing packing = { .is_trial = true };
-	uint64_t without = dw_trial_codec_memory(false, BLOCK_BYTES);
+	uint64_t without = dw_trial_codec_memory((struct trial_codecs){ 0 }, BLOCK_BYTES);
+	struct trial_codecs numbers = { .has_numbers = true };
 
 	(void)state;
 	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
@@ -257,9 +286,14 @@ static void memory_counts_the_dense_codec(void **state)
 	assert_true(without >= dw_packing_memory(&packing, BLOCK_BYTES));
 	packing.has_dense = packing.dense_has_numbers = true;
 	assert_int_equal(dw_codec_parse(TRIAL_CODEC_DENSE, &packing.dense, NULL), 0);
-	assert_true(dw_trial_codec_memory(true, BLOCK_BYTES) >=
-		    dw_packing_memory(&packing, BLOCK_BYTES));
+	assert_true(
+		dw_trial_codec_memory((struct trial_codecs){ true, true }, BLOCK_BYTES) >=
+		dw_packing_memory(&packing, BLOCK_BYTES));
 	assert_true(dw_packing_memory(&packing, BLOCK_BYTES) >= without + BLOCK_BYTES);
+	assert_int_equal(
+		dw_trial_codec_memory((struct trial_codecs){ true, true }, BLOCK_BYTES) -
+			dw_trial_codec_memory(numbers, BLOCK_BYTES),
+		BLOCK_BYTES); /* only one result */
 }
 
 static bool was_tried(const char *order)
@@ -656,6 +690,8 @@ int main(void)
 			remove_place),
 		cmocka_unit_test(memory_counts_the_dense_codec),
 		cmocka_unit_test_setup_teardown(dense_blocks_are_packed_by_lzma,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(numbers_are_left_to_zstd_at_level_5,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(arrays_of_one_type_are_brought_together,
 						make_place, remove_place),
