@@ -10,22 +10,25 @@
 
 #include "config.h"
 #include "base/bytes.h"
-#include "base/machine/shared_library.h"
 #include "hash/hash.h"
 
-/* A digest can be started; finish starts it again. member: of the algorithm. */
+struct nettle_hash;
+
+/* A digest can be started; finish starts it again. */
 struct digest_ops {
-	int (*make)(size_t member, void **state_out, dwarfs_error **err);
-	void (*update)(void *state, const void *data, size_t size);
+	int (*make)(const struct nettle_hash *nettle, void **state_out,
+		    dwarfs_error **err);
+	void (*update)(const struct nettle_hash *nettle, void *state, const void *data,
+		       size_t size);
 	/* Returns the number of bytes. */
-	size_t (*finish)(void *state, uint8_t *out);
+	size_t (*finish)(const struct nettle_hash *nettle, void *state, uint8_t *out);
 	void (*destroy)(void *state);
 };
 
 struct algorithm {
 	const char *name;
 	const struct digest_ops *ops;
-	size_t member; /* offset in struct libnettle; only for digests by nettle */
+	const struct nettle_hash *nettle; /* for digests by nettle only */
 };
 
 struct dwarfs_digest {
@@ -38,63 +41,28 @@ struct dwarfs_digest {
 #if HAVE_NETTLE
 #include <nettle/nettle-meta.h>
 
-#define LIBNETTLE_SYMBOLS(NAMED)                                                         \
-	NAMED(md5, nettle_md5)                                                           \
-	NAMED(sha1, nettle_sha1)                                                         \
-	NAMED(sha224, nettle_sha224)                                                     \
-	NAMED(sha256, nettle_sha256)                                                     \
-	NAMED(sha384, nettle_sha384)                                                     \
-	NAMED(sha512, nettle_sha512)                                                     \
-	NAMED(sha512_224, nettle_sha512_224)                                             \
-	NAMED(sha512_256, nettle_sha512_256)                                             \
-	NAMED(sha3_224, nettle_sha3_224)                                                 \
-	NAMED(sha3_256, nettle_sha3_256)                                                 \
-	NAMED(sha3_384, nettle_sha3_384)                                                 \
-	NAMED(sha3_512, nettle_sha3_512)                                                 \
-	NAMED(ripemd160, nettle_ripemd160)
-
-struct libnettle {
-	LIBNETTLE_SYMBOLS(DW_SYMBOL_MEMBER)
-};
-
-struct nettle_digest {
-	const struct nettle_hash *hash;
-	max_align_t context[];
-};
-
-static int nettle_make(size_t member, void **state_out, dwarfs_error **err)
+static int nettle_make(const struct nettle_hash *nettle, void **state_out,
+		       dwarfs_error **err)
 {
-	struct libnettle libnettle;
-	const struct nettle_hash *hash;
-	struct nettle_digest *digest;
-	int ret = DW_FILL_SYMBOLS(LIBNETTLE_SYMBOLS, &libnettle, LIBNETTLE_FILE,
-				  "this digest needs nettle", err);
+	void *state = dw_calloc(1, nettle->context_size);
 
-	if (ret < 0)
-		return ret;
-	memcpy(&hash, (const char *)&libnettle + member, sizeof(hash));
-	digest = dw_calloc(1, sizeof(*digest) + hash->context_size);
-	if (!digest)
+	if (!state)
 		return dw_fail_nomem(err);
-	digest->hash = hash;
-	hash->init(digest->context);
-	*state_out = digest;
+	nettle->init(state);
+	*state_out = state;
 	return 0;
 }
 
-static void nettle_update(void *state, const void *data, size_t size)
+static void nettle_update(const struct nettle_hash *nettle, void *state, const void *data,
+			  size_t size)
 {
-	struct nettle_digest *digest = state;
-
-	digest->hash->update(digest->context, size, data);
+	nettle->update(state, size, data);
 }
 
-static size_t nettle_finish(void *state, uint8_t *out)
+static size_t nettle_finish(const struct nettle_hash *nettle, void *state, uint8_t *out)
 {
-	struct nettle_digest *digest = state;
-
-	digest->hash->digest(digest->context, digest->hash->digest_size, out);
-	return digest->hash->digest_size;
+	nettle->digest(state, nettle->digest_size, out);
+	return nettle->digest_size;
 }
 
 static const struct digest_ops by_nettle = {
@@ -107,7 +75,8 @@ static const struct digest_ops by_nettle = {
 
 /* -- xxh3 ---------------------------------------------------------------------------- */
 
-static int xxh3_make(size_t member, void **state_out, dwarfs_error **err)
+static int xxh3_make(const struct nettle_hash *nettle, void **state_out,
+		     dwarfs_error **err)
 {
 	struct xxh3 *state;
 	int ret = dw_xxh3_new(&state, err);
@@ -117,20 +86,21 @@ static int xxh3_make(size_t member, void **state_out, dwarfs_error **err)
 	return ret;
 }
 
-static void xxh3_update(void *state, const void *data, size_t size)
+static void xxh3_update(const struct nettle_hash *nettle, void *state, const void *data,
+			size_t size)
 {
 	dw_xxh3_update(state, data, size);
 }
 
 /* The canonical form of XXH3 is big-endian. */
-static size_t xxh3_finish_64(void *state, uint8_t *out)
+static size_t xxh3_finish_64(const struct nettle_hash *nettle, void *state, uint8_t *out)
 {
 	dw_store_be64(out, dw_xxh3_finish_64(state));
 	dw_xxh3_reset(state);
 	return 8;
 }
 
-static size_t xxh3_finish_128(void *state, uint8_t *out)
+static size_t xxh3_finish_128(const struct nettle_hash *nettle, void *state, uint8_t *out)
 {
 	uint64_t halves[2];
 
@@ -217,7 +187,8 @@ static void blake2_destroy(void *state)
 	dw_free(((struct blake2 *)state)->memory);
 }
 
-static int blake2b_make(size_t member, void **state_out, dwarfs_error **err)
+static int blake2b_make(const struct nettle_hash *nettle, void **state_out,
+			dwarfs_error **err)
 {
 	struct blake2 *state;
 	int ret = blake2_make(&state, err);
@@ -229,14 +200,15 @@ static int blake2b_make(size_t member, void **state_out, dwarfs_error **err)
 	return 0;
 }
 
-static void blake2b_add(void *user, const void *data, size_t size)
+static void blake2b_add(const struct nettle_hash *nettle, void *user, const void *data,
+			size_t size)
 {
 	struct blake2 *state = user;
 
 	state->libb2.update_b(&state->b, data, size);
 }
 
-static size_t blake2b_finish(void *user, uint8_t *out)
+static size_t blake2b_finish(const struct nettle_hash *nettle, void *user, uint8_t *out)
 {
 	struct blake2 *state = user;
 
@@ -245,7 +217,8 @@ static size_t blake2b_finish(void *user, uint8_t *out)
 	return BLAKE2B_OUTBYTES;
 }
 
-static int blake2s_make(size_t member, void **state_out, dwarfs_error **err)
+static int blake2s_make(const struct nettle_hash *nettle, void **state_out,
+			dwarfs_error **err)
 {
 	struct blake2 *state;
 	int ret = blake2_make(&state, err);
@@ -257,14 +230,15 @@ static int blake2s_make(size_t member, void **state_out, dwarfs_error **err)
 	return 0;
 }
 
-static void blake2s_add(void *user, const void *data, size_t size)
+static void blake2s_add(const struct nettle_hash *nettle, void *user, const void *data,
+			size_t size)
 {
 	struct blake2 *state = user;
 
 	state->libb2.update_s(&state->s, data, size);
 }
 
-static size_t blake2s_finish(void *user, uint8_t *out)
+static size_t blake2s_finish(const struct nettle_hash *nettle, void *user, uint8_t *out)
 {
 	struct blake2 *state = user;
 
@@ -291,26 +265,26 @@ static const struct digest_ops by_blake2s = {
 /* -- the table ----------------------------------------------------------------------- */
 
 static const struct algorithm algorithms[] = {
-	{ "xxh3-64", &by_xxh3_64, 0 },
-	{ "xxh3-128", &by_xxh3_128, 0 },
+	{ "xxh3-64", &by_xxh3_64, NULL },
+	{ "xxh3-128", &by_xxh3_128, NULL },
 #if HAVE_NETTLE
-	{ "md5", &by_nettle, offsetof(struct libnettle, md5) },
-	{ "sha1", &by_nettle, offsetof(struct libnettle, sha1) },
-	{ "sha224", &by_nettle, offsetof(struct libnettle, sha224) },
-	{ "sha256", &by_nettle, offsetof(struct libnettle, sha256) },
-	{ "sha384", &by_nettle, offsetof(struct libnettle, sha384) },
-	{ "sha512", &by_nettle, offsetof(struct libnettle, sha512) },
-	{ "sha512-224", &by_nettle, offsetof(struct libnettle, sha512_224) },
-	{ "sha512-256", &by_nettle, offsetof(struct libnettle, sha512_256) },
-	{ "sha3-224", &by_nettle, offsetof(struct libnettle, sha3_224) },
-	{ "sha3-256", &by_nettle, offsetof(struct libnettle, sha3_256) },
-	{ "sha3-384", &by_nettle, offsetof(struct libnettle, sha3_384) },
-	{ "sha3-512", &by_nettle, offsetof(struct libnettle, sha3_512) },
-	{ "ripemd160", &by_nettle, offsetof(struct libnettle, ripemd160) },
+	{ "md5", &by_nettle, &nettle_md5 },
+	{ "sha1", &by_nettle, &nettle_sha1 },
+	{ "sha224", &by_nettle, &nettle_sha224 },
+	{ "sha256", &by_nettle, &nettle_sha256 },
+	{ "sha384", &by_nettle, &nettle_sha384 },
+	{ "sha512", &by_nettle, &nettle_sha512 },
+	{ "sha512-224", &by_nettle, &nettle_sha512_224 },
+	{ "sha512-256", &by_nettle, &nettle_sha512_256 },
+	{ "sha3-224", &by_nettle, &nettle_sha3_224 },
+	{ "sha3-256", &by_nettle, &nettle_sha3_256 },
+	{ "sha3-384", &by_nettle, &nettle_sha3_384 },
+	{ "sha3-512", &by_nettle, &nettle_sha3_512 },
+	{ "ripemd160", &by_nettle, &nettle_ripemd160 },
 #endif
 #if HAVE_BLAKE2
-	{ "blake2b512", &by_blake2b, 0 },
-	{ "blake2s256", &by_blake2s, 0 },
+	{ "blake2b512", &by_blake2b, NULL },
+	{ "blake2s256", &by_blake2s, NULL },
 #endif
 };
 
@@ -349,7 +323,7 @@ int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_out,
 	if (!digest)
 		return dw_fail_nomem(err);
 	digest->algorithm = found;
-	if ((ret = found->ops->make(found->member, &digest->state, err)) < 0)
+	if ((ret = found->ops->make(found->nettle, &digest->state, err)) < 0)
 		return ret;
 	*digest_out = dw_steal(digest);
 	return 0;
@@ -363,14 +337,14 @@ void dwarfs_digest_update(dwarfs_digest *digest, const void *data, size_t bytes)
 	const struct algorithm *algorithm = digest->algorithm;
 
 	if (bytes)
-		algorithm->ops->update(digest->state, data, bytes);
+		algorithm->ops->update(algorithm->nettle, digest->state, data, bytes);
 }
 
 size_t dw_digest_finish(dwarfs_digest *digest, uint8_t out[DW_DIGEST_BYTES_MAX])
 {
 	const struct algorithm *algorithm = digest->algorithm;
 
-	return algorithm->ops->finish(digest->state, out);
+	return algorithm->ops->finish(algorithm->nettle, digest->state, out);
 }
 
 void dwarfs_digest_finish(dwarfs_digest *digest, char *hex_out)

@@ -37,9 +37,8 @@ size_t dw_digest_finish(dwarfs_digest *digest, uint8_t out[DW_DIGEST_BYTES_MAX])
  * sections can be verified, and dw_sha512_256() is not called. */
 bool dw_has_sha512_256(void);
 
-/* SHA-512/256 (FIPS 180-4) of two buffers, one after the other; either may be empty. UNSUPPORTED if
- * nettle cannot be loaded. */
-int dw_sha512_256(struct span first, struct span second, uint8_t out[DW_SHA512_256_BYTES],
-		  dwarfs_error **err);
+/* SHA-512/256 (FIPS 180-4) of two buffers, one after the other; either may be empty. */
+void dw_sha512_256(struct span first, struct span second,
+		   uint8_t out[DW_SHA512_256_BYTES]);
 
 #endif

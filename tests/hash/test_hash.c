@@ -127,15 +127,11 @@ static void sha_of_two_pieces(void **state)
 	uint8_t out[DW_SHA512_256_BYTES];
 
 	for (size_t cut = 0; cut <= 3; cut++) {
-		assert_int_equal(dw_sha512_256((struct span){ text, cut },
-					       (struct span){ text + cut, 3 - cut }, out,
-					       NULL),
-				 0);
+		dw_sha512_256((struct span){ text, cut },
+			      (struct span){ text + cut, 3 - cut }, out);
 		assert_memory_equal(out, abc, sizeof(abc));
 	}
-	assert_int_equal(dw_sha512_256((struct span){ text, 3 }, (struct span){ NULL, 0 },
-				       out, NULL),
-			 0);
+	dw_sha512_256((struct span){ text, 3 }, (struct span){ NULL, 0 }, out);
 	assert_memory_equal(out, abc, sizeof(abc));
 }
 

@@ -21,11 +21,9 @@ static void set_hashes(uint8_t *section, size_t size)
 {
 	dw_store64(section + DW_HEADER_XXH3_AT,
 		   dw_xxh3_64(section + DW_HEADER_XXH3_FROM, size - DW_HEADER_XXH3_FROM));
-	assert_int_equal(dw_sha512_256((struct span){ section + DW_HEADER_SHA_FROM,
-						      size - DW_HEADER_SHA_FROM },
-				       (struct span){ 0 }, section + DW_HEADER_SHA_AT,
-				       NULL),
-			 0);
+	dw_sha512_256(
+		(struct span){ section + DW_HEADER_SHA_FROM, size - DW_HEADER_SHA_FROM },
+		(struct span){ 0 }, section + DW_HEADER_SHA_AT);
 }
 
 void craft_section(struct craft *craft, uint32_t type, uint32_t compression,

@@ -3,7 +3,7 @@
  * base/machine/shared_library: libraries that few programs need, linked or loaded when they are first needed.
  *
  * Each shared library that is linked to a program costs time until its main() begins. With the meson
- * option library_loading=on-demand, libarchive, libFLAC, libb2 and nettle are loaded by what uses them, and
+ * option library_loading=on-demand, libarchive, libFLAC and libb2 are loaded by what uses them, and
  * the addresses of their functions are state of the handle or the decoder that does.
  *
  * A list has all symbols that are used of a library, as NAMED(member, symbol): the members of a table

@@ -151,10 +151,11 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 	struct span in;
 	int ret;
 
-	if (!job->block)
-		return job->is_sealed ? 0
-				      : dw_section_seal(&job->header, stored(job),
-							worker->hash, err);
+	if (!job->block) {
+		if (!job->is_sealed)
+			dw_section_seal(&job->header, stored(job), worker->hash);
+		return 0;
+	}
 	in = (struct span){ job->block->data, job->block->size };
 	if ((ret = find_block_anchors(shared, job, in, err)) < 0)
 		return ret;
@@ -167,7 +168,8 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 		free_packer(worker);
 	if (ret < 0)
 		return dw_explain(err, ret, "packing block %" PRIu32, job->block->number);
-	return dw_section_seal(&job->header, stored(job), worker->hash, err);
+	dw_section_seal(&job->header, stored(job), worker->hash);
+	return 0;
 }
 
 /* -- on the calling thread ----------------------------------------------------------- */

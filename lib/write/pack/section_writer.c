@@ -17,8 +17,7 @@ void dw_section_writer_free(struct section_writer *sections)
 	sections->index = NULL;
 }
 
-int dw_section_seal(struct section_header *header, struct span data, struct xxh3 *hash,
-		    dwarfs_error **err)
+void dw_section_seal(struct section_header *header, struct span data, struct xxh3 *hash)
 {
 	uint8_t bytes[DW_HEADER_BYTES];
 
@@ -31,9 +30,9 @@ int dw_section_seal(struct section_header *header, struct span data, struct xxh3
 	dw_xxh3_update(hash, data.data, data.size);
 	header->xxh3 = dw_xxh3_finish_64(hash);
 	dw_section_header_store(header, bytes);
-	return dw_sha512_256((struct span){ bytes + DW_HEADER_SHA_FROM,
-					    DW_HEADER_BYTES - DW_HEADER_SHA_FROM },
-			     data, header->sha512_256, err);
+	dw_sha512_256((struct span){ bytes + DW_HEADER_SHA_FROM,
+				     DW_HEADER_BYTES - DW_HEADER_SHA_FROM },
+		      data, header->sha512_256);
 }
 
 static int add_to_index(struct section_writer *sections, uint32_t type,
@@ -130,8 +129,9 @@ static int seal_and_write(struct section_writer *sections, uint32_t type,
 	auto_xxh3 struct xxh3 *hash = NULL;
 	int ret = dw_xxh3_new(&hash, err);
 
-	if (ret < 0 || (ret = dw_section_seal(&header, data, hash, err)) < 0)
+	if (ret < 0)
 		return ret;
+	dw_section_seal(&header, data, hash);
 	if (!dw_side_name(type))
 		return dw_section_writer_write(sections, &header, data, err);
 	sections->unlisted++;

@@ -25,8 +25,7 @@ void dw_section_writer_free(struct section_writer *sections);
  * Fill the header of a section with its hashes. Needs number, type and compression; any
  * thread may do it, with a hash state of its own.
  */
-int dw_section_seal(struct section_header *header, struct span data, struct xxh3 *hash,
-		    dwarfs_error **err);
+void dw_section_seal(struct section_header *header, struct span data, struct xxh3 *hash);
 
 /* Write a section whose header is sealed; its number must be the next one. */
 int dw_section_writer_write(struct section_writer *sections,

@@ -174,24 +174,6 @@ class Loading(cli.Case):
         self.assertNotEqual(done.code, 0)
         self.assertIn(f"BLAKE2 needs libb2: {LIBB2} has no blake2b_init", done.err)
 
-    def test_nettle(self):
-        """What verifies no SHA-512/256, such as the driver, does without."""
-        name = "libnettle.so.8"
-        env = self.replace("int nothing;", name)
-        done = run("MKDWARFS", "-i", self.tree, "-o", self.image, env=env)
-        if done.code == 0:
-            self.skipTest("nettle is linked, or another version")
-        self.assertIn(f"SHA-512/256 needs nettle: {name} has no nettle_sha512_256_init",
-                      done.err)
-        self.assertFalse(os.path.exists(self.image))
-        self.assertEqual(run("MKDWARFS", "-i", self.tree, "-o", self.image).code, 0)
-        done = run("DWARFSCK", "--cat", "name", self.image, env=env)
-        self.assertEqual((done.code, done.out), (0, "contents"), done.err)
-        done = run("DWARFSCK", "--checksum=md5", self.image, env=env)
-        self.assertNotEqual(done.code, 0)
-        self.assertIn(f"this digest needs nettle: {name} has no nettle_md5", done.err)
-        self.assertFalse(was_loaded(name, "DWARFS", "--version")[0])
-
 
 if __name__ == "__main__":
     cli.main()
