@@ -308,6 +308,43 @@ static void trials_do_with_fewer_codecs(void **state)
 	assert_true(kinds[0] > 0);
 }
 
+/* That of level 5 goes with the codec for literals, before blocks become smaller. */
+static void dense_codecs_cost_no_larger_blocks(void **state)
+{
+	unsigned had = 0, had_not = 0;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	for (uint64_t limit = 30 * MIB; limit <= 300 * MIB; limit += 2 * MIB) {
+		struct fixture with, without;
+		struct budget budget;
+
+		for (unsigned i = 0; i < 2; i++) {
+			struct fixture *one = i == 0 ? &with : &without;
+
+			set_up(one, 1, limit);
+			dw_level_apply(5, &one->settings[CATEGORY_DEFAULT]);
+			assert_int_equal(
+				dw_codec_parse("zstd:level=19",
+					       &one->settings[CATEGORY_DEFAULT].codec,
+					       NULL),
+				0);
+			one->builder.options.block_bits = 23;
+			one->load.bytes = 64 * MIB;
+		}
+		without.settings[CATEGORY_DEFAULT].has_dense = false;
+		assert_int_equal(plan(&with, &budget, NULL), 0);
+		assert_int_equal(plan(&without, &budget, NULL), 0);
+		assert_int_equal(with.builder.options.block_bits,
+				 without.builder.options.block_bits);
+		had += with.settings[CATEGORY_DEFAULT].has_dense;
+		had_not += !with.settings[CATEGORY_DEFAULT].has_dense;
+		dwarfs_context_free(with.context);
+		dwarfs_context_free(without.context);
+	}
+	assert_true(had > 0 && had_not > 0);
+}
+
 /* Otherwise segments end in the middle of the input, which costs more than a coarser index. */
 static void a_quarter_is_for_chunks(void **state)
 {
@@ -436,6 +473,7 @@ int main(void)
 		cmocka_unit_test(plans_do_not_depend_on_workers),
 		cmocka_unit_test(orders_are_tried_where_there_is_memory),
 		cmocka_unit_test(trials_do_with_fewer_codecs),
+		cmocka_unit_test(dense_codecs_cost_no_larger_blocks),
 		cmocka_unit_test(a_quarter_is_for_chunks),
 		cmocka_unit_test(the_amount_that_is_named_does),
 		cmocka_unit_test(codecs_for_literals_go_first),

@@ -26,6 +26,7 @@
 #define LETTERS	   12
 
 #define ARRAY_BYTES (3 << 16)
+#define ARRAYS	    12
 
 /* A file of random letters of an alphabet. */
 static void put_letters_of(const struct place *place, const char *name, unsigned alphabet,
@@ -154,11 +155,11 @@ static void put_array(const struct place *place, const char *name, unsigned byte
 }
 
 /* Of two types, in turns by path. */
-static void put_arrays(const struct place *place)
+static void put_arrays(const struct place *place, unsigned count)
 {
 	char name[32];
 
-	for (unsigned f = 0; f < 4; f++) {
+	for (unsigned f = 0; f < count; f++) {
 		snprintf(name, sizeof(name), "array%02u", f);
 		put_array(place, name, 2 + f % 2, 1 + f, ARRAY_BYTES);
 	}
@@ -184,23 +185,37 @@ static void arrays_of_one_type_are_brought_together(void **state)
 
 	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
 		skip();
-	put_arrays(place);
+	put_arrays(place, 4);
 	pack_by(place, "auto", 20);
 	assert_non_null(strstr(all_messages(), "order: nilsimsa"));
 }
 
-/* Where lzma is for dense blocks only. */
+static void expect_in_trial_at_level(const struct place *place, uint32_t level,
+				     uint64_t least, uint64_t most)
+{
+	put_arrays(place, ARRAYS);
+	pack_at_level(place, level, NULL, "auto", 21);
+	assert_in_range(size_in_trial("path"), least, most);
+}
+
+/* At level 5, lzma is for dense blocks only; at level 9, where it packs all blocks, trials are packed by
+ * zstd but for dense blocks and numbers. */
 static void numbers_are_left_to_zstd_at_level_5(void **state)
 {
-	const struct place *place = *state;
-	uint64_t by_path;
+	const uint64_t bytes = ARRAYS * ARRAY_BYTES;
 
 	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
 		skip();
-	put_arrays(place);
-	pack_at_level(place, 5, NULL, "auto", 20);
-	by_path = size_in_trial("path");
-	assert_in_range(size_in_trial("nilsimsa"), by_path - by_path / 50, by_path * 2);
+	expect_in_trial_at_level(*state, 5, bytes - bytes / 20, bytes);
+}
+
+static void numbers_are_packed_by_lzma_at_level_9(void **state)
+{
+	const uint64_t bytes = ARRAYS * ARRAY_BYTES;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD) || !dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	expect_in_trial_at_level(*state, 9, 1, bytes - bytes / 10);
 }
 
 /* Letters and arrays in turns: a fifth of each block are numbers, which is too little. */
@@ -692,6 +707,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(dense_blocks_are_packed_by_lzma,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(numbers_are_left_to_zstd_at_level_5,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(numbers_are_packed_by_lzma_at_level_9,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(arrays_of_one_type_are_brought_together,
 						make_place, remove_place),
