@@ -28,6 +28,17 @@ static uint8_t *new_contents(uint64_t size, size_t padding)
 	return dw_pages_new_block((size_t)room, PREPARED_BYTES);
 }
 
+/*
+ * No codec stores a section in more than twice its bytes: a longer one is refused before it
+ * is read. In a sparse file such a section costs its author nothing.
+ */
+static uint64_t most_stored(uint64_t size)
+{
+	const uint64_t frame = 65536;
+
+	return size > (UINT64_MAX - frame) / 2 ? UINT64_MAX : 2 * size + frame;
+}
+
 int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		      const struct stored *stored, uint64_t max_bytes, size_t padding,
 		      uint8_t **data_out, uint64_t *size_out, dwarfs_error **err)
@@ -104,6 +115,7 @@ static bool begin_pieces(struct unpacking *unpacking, struct span piece,
 	    dw_codec_unpacked_size(header->compression, payload, &unpacking->size, NULL) <
 		    0 ||
 	    unpacking->size > max_bytes ||
+	    header->length > most_stored(unpacking->size) ||
 	    !(unpacking->contents = new_contents(unpacking->size, padding)) ||
 	    dw_decoder_new_fed(header->compression, unpacking->contents,
 			       (size_t)unpacking->size, &unpacking->decoder, NULL) < 0)
@@ -165,28 +177,23 @@ bool dw_unpack_in_pieces(const struct dwarfs_image *image, uint32_t section,
 
 /* -- at once ------------------------------------------------------------------------- */
 
-/*
- * No codec stores a section in more than twice its bytes: a longer one is refused before it
- * is read. In a sparse file such a section costs its author nothing.
- */
 static int check_length(const struct dwarfs_image *image, uint32_t section,
 			uint64_t max_bytes, dwarfs_error **err)
 {
-	const uint64_t frame = 65536;
 	struct section_header header;
 	int ret;
 
-	if (image->salvage || max_bytes > (UINT64_MAX - frame) / 2)
+	if (image->salvage)
 		return 0;
 	if ((ret = dw_locate_header(image, section, &header, err)) < 0)
 		return ret;
-	if (header.length <= 2 * max_bytes + frame)
+	if (header.length <= most_stored(max_bytes))
 		return 0;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
 		       "section %" PRIu32 " (%s) has %" PRIu64
 		       " stored bytes, where at most %" PRIu64 " are possible",
 		       section, dwarfs_section_type_name(header.type), header.length,
-		       2 * max_bytes + frame);
+		       most_stored(max_bytes));
 }
 
 int dw_load_section(const struct dwarfs_image *image, uint32_t section,

@@ -134,6 +134,7 @@ enum change {
 	CHANGE_REST, /* bytes follow that are no frame */
 	CHANGE_TWO,  /* two frames, of which the first one has the size of one */
 	CHANGE_COUNT,
+	CHANGE_LONG, /* a frame follows that is skipped, as a hole would be; no error */
 };
 
 static bool is_hashed(enum change change)
@@ -144,7 +145,8 @@ static bool is_hashed(enum change change)
 /* The metadata of a crowd as a frame of zstd, changed. */
 static void compress_crowd(struct span metadata, enum change change, struct buffer *out)
 {
-	const size_t room = 2 * ZSTD_compressBound(metadata.size);
+	const size_t skipped = 2 * metadata.size + 65536;
+	const size_t room = 2 * ZSTD_compressBound(metadata.size) + skipped;
 	size_t got;
 
 	assert_int_equal(dw_buffer_reserve(out, room, NULL), 0);
@@ -158,6 +160,12 @@ static void compress_crowd(struct span metadata, enum change change, struct buff
 		out->data[got++] = 'x';
 	else if (change == CHANGE_TWO)
 		got += ZSTD_compress(out->data + got, room - got, "more", 4, 1);
+	if (change == CHANGE_LONG) {
+		dw_store32(out->data + got, 0x184d2a50);
+		dw_store32(out->data + got + 4, (uint32_t)skipped);
+		memset(out->data + got + 8, 0, skipped);
+		got += 8 + skipped;
+	}
 	out->size = got;
 }
 
@@ -229,6 +237,23 @@ static void large_metadata_is_unpacked_in_pieces(void **state)
 	assert_null(pieces);
 }
 
+/* More stored bytes than any codec needs are not read in pieces: in a sparse file they could be
+ * without end. */
+static void long_metadata_is_not_unpacked_in_pieces(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+	auto_free uint8_t *pieces = NULL;
+	uint64_t bytes;
+
+	craft_crowd(&craft, CHANGE_LONG);
+	assert_int_equal(open_as_file(&craft, &image, NULL), 0);
+	assert_true(dw_unpacks_in_pieces(image, image->metadata));
+	assert_false(dw_unpack_in_pieces(image, image->metadata, 1 << 30, 40, &pieces,
+					 &bytes));
+	assert_int_equal(dwarfs_image_inode_count(image), CROWD_FIRST + CROWD_FILES);
+}
+
 /* Errors of a file are those of an image in memory. */
 static void damaged_metadata_is_refused_as_at_once(void **state)
 {
@@ -266,6 +291,7 @@ int main(void)
 		cmocka_unit_test(a_section_that_is_too_long_is_not_read),
 #if HAVE_ZSTD
 		cmocka_unit_test(large_metadata_is_unpacked_in_pieces),
+		cmocka_unit_test(long_metadata_is_not_unpacked_in_pieces),
 		cmocka_unit_test(damaged_metadata_is_refused_as_at_once),
 #endif
 	};
