@@ -162,7 +162,8 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
-	if (has_near(packing)) { /* or has_forecast(), which is rarer */
+	if (has_near(
+		    packing)) { /* also where has_forecast(): that is so for a part of these */
 		other = forecast_memory(block_bytes);
 		bytes = other > bytes ? other : bytes;
 	}
@@ -524,7 +525,7 @@ static int try_codec(struct block_packer *packer, const struct codec_spec *spec,
 }
 
 /* Whether a block is so small now that the codec of the stream need not be tried: zstd 22 makes 0.91
- * to 1.14 of what is forecast for numbers, 0.74 to 1.13 for dense blocks. */
+ * to 1.14 of what is forecast for numbers, 0.74 to 1.07 for dense blocks. */
 static int is_clearly_smaller(struct block_packer *packer, struct span in, size_t bytes,
 			      bool *smaller_out, dwarfs_error **err)
 {
