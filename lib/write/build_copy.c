@@ -66,13 +66,13 @@ static int pack_section(struct build *build, const struct source_image *image,
 	bool has_records = false, has_denser = false;
 	int ret = 0;
 
-	if (type != DWARFS_SECTION_SCHEMA)
+	if (type != DWARFS_SECTION_SCHEMA) {
 		dw_build_fit_codec(build, type, section->payload.size, &codec);
-	if (type == DWARFS_SECTION_METADATA) {
-		ret = find_records(image, section, &records, &has_records, err);
-		has_denser = dw_denser_metadata_codec(&build->run, &codec,
+		has_denser = dw_denser_metadata_codec(&build->run, type, &codec,
 						      section->payload.size, 0, &denser);
 	}
+	if (type == DWARFS_SECTION_METADATA)
+		ret = find_records(image, section, &records, &has_records, err);
 	if (ret < 0 ||
 	    (ret = dw_section_pack(&build->sections, type, &codec,
 				   has_denser ? &denser : NULL,

@@ -18,13 +18,6 @@
 
 /* -- metadata ------------------------------------------------------------------------ */
 
-static const char *name_of_section(uint32_t type)
-{
-	if (type == DWARFS_SECTION_XATTRS)
-		return "the section of extended attributes";
-	return type == DWARFS_SECTION_DIGESTS ? "the section of digests" : "metadata";
-}
-
 void dw_build_fit_codec(const struct build *build, uint32_t type, uint64_t bytes,
 			struct codec_spec *codec)
 {
@@ -42,7 +35,8 @@ void dw_build_fit_codec(const struct build *build, uint32_t type, uint64_t bytes
 	}
 	dw_log(build->run.context, DWARFS_LOG_WARN,
 	       "memory limit of %" PRIu64 " MiB: %s %s",
-	       build->run.options->memory_limit >> 20, name_of_section(type), what);
+	       build->run.options->memory_limit >> 20, dw_metadata_section_name(type),
+	       what);
 }
 
 /* The tables of the metadata and their schema. */
@@ -70,8 +64,9 @@ static int pack_tables(const struct build *build, const struct codec_spec *codec
 {
 	struct record_ranges records;
 	struct denser_codec denser;
-	bool has_denser = dw_denser_metadata_codec(&build->run, codec, tables->data.size,
-						   build->chunks.count, &denser);
+	bool has_denser =
+		dw_denser_metadata_codec(&build->run, DWARFS_SECTION_METADATA, codec,
+					 tables->data.size, build->chunks.count, &denser);
 	int ret = dw_section_pack(&build->sections, DWARFS_SECTION_SCHEMA,
 				  &build->run.options->codecs[DWARFS_CODEC_SCHEMA], NULL,
 				  dw_buffer_span(&tables->schema), NULL,
@@ -197,20 +192,36 @@ int dw_build_metadata(struct build *build, dwarfs_error **err)
 
 /* -- extended attributes ------------------------------------------------------------- */
 
-/* Always compressed, unlike small metadata: opening an image does not read this
- * section. */
-int dw_build_xattrs(struct build *build, dwarfs_error **err)
+/* Always compressed, unlike small metadata, and by a denser codec if that saves as much as it
+ * must for metadata: opening an image does not read these sections. */
+static int pack_side_section(struct build *build, uint32_t type, struct span data,
+			     dwarfs_error **err)
 {
 	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
+	auto_packed_section struct packed_section packed = { 0 };
+	struct denser_codec denser;
+	bool has_denser;
+	int ret;
+
+	dw_build_fit_codec(build, type, data.size, &codec);
+	has_denser = dw_denser_metadata_codec(&build->run, type, &codec, data.size,
+					      build->chunks.count, &denser);
+	ret = dw_section_pack(&build->sections, type, &codec, has_denser ? &denser : NULL,
+			      data, NULL, &packed, err);
+	return ret < 0 ? ret
+		       : dw_section_writer_write_packed(&build->sections, &packed, err);
+}
+
+int dw_build_xattrs(struct build *build, dwarfs_error **err)
+{
 	auto_buffer struct buffer data = { 0 };
 	int ret =
 		dw_xattr_section(&build->tree, build->sections.metadata_xxh3, &data, err);
 
 	if (ret < 0 || data.size == 0)
 		return ret;
-	dw_build_fit_codec(build, DWARFS_SECTION_XATTRS, data.size, &codec);
-	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
-				      dw_buffer_span(&data), err);
+	return pack_side_section(build, DWARFS_SECTION_XATTRS, dw_buffer_span(&data),
+				 err);
 }
 
 /* -- digests ------------------------------------------------------------------------- */
@@ -232,7 +243,6 @@ int dw_build_new_digests(struct build *build, dwarfs_error **err)
 
 int dw_build_digests(struct build *build, dwarfs_error **err)
 {
-	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
 	bool is_wanted = build->run.options->digests == DWARFS_DIGESTS_ALWAYS;
 	auto_free uint32_t *files = dw_calloc(build->contents.count, sizeof(*files));
 	struct digest_section_input input = {
@@ -255,9 +265,8 @@ int dw_build_digests(struct build *build, dwarfs_error **err)
 		    0 ||
 	    (ret = dw_digest_section(&input, &data, err)) < 0 || data.size == 0)
 		return ret;
-	dw_build_fit_codec(build, DWARFS_SECTION_DIGESTS, data.size, &codec);
-	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_DIGESTS, &codec,
-				      dw_buffer_span(&data), err);
+	return pack_side_section(build, DWARFS_SECTION_DIGESTS, dw_buffer_span(&data),
+				 err);
 }
 
 /* -- history ------------------------------------------------------------------------- */

@@ -69,6 +69,13 @@ struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
 	return codec;
 }
 
+const char *dw_metadata_section_name(uint32_t type)
+{
+	if (type == DWARFS_SECTION_XATTRS)
+		return "the section of extended attributes";
+	return type == DWARFS_SECTION_DIGESTS ? "the section of digests" : "metadata";
+}
+
 /* dw_budget_metadata_codec() reserves the tables twice: with half of them added, that is the tables
  * and both results. */
 static bool has_memory(const struct build_run *run, const struct codec_spec *codec,
@@ -82,9 +89,9 @@ static bool has_memory(const struct build_run *run, const struct codec_spec *cod
 		       dw_codec_memory(codec, (size_t)bytes);
 }
 
-bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_spec *codec,
-			      uint64_t bytes, uint64_t chunk_count,
-			      struct denser_codec *denser_out)
+bool dw_denser_metadata_codec(const struct build_run *run, uint32_t type,
+			      const struct codec_spec *codec, uint64_t bytes,
+			      uint64_t chunk_count, struct denser_codec *denser_out)
 {
 	uint64_t share = (bytes >> 10) * DENSER_SHARE_PER_MIB >> 10;
 
@@ -94,9 +101,8 @@ bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_sp
 	denser_out->codec = run->options->dense_metadata;
 	if (!has_memory(run, &denser_out->codec, bytes, chunk_count)) {
 		dw_log(run->context, DWARFS_LOG_VERBOSE,
-		       "memory limit of %" PRIu64
-		       " MiB: lzma is not tried for the metadata",
-		       run->options->memory_limit >> 20);
+		       "memory limit of %" PRIu64 " MiB: lzma is not tried for %s",
+		       run->options->memory_limit >> 20, dw_metadata_section_name(type));
 		return false;
 	}
 	denser_out->least_bytes = LEAST_DENSER_BYTES;

@@ -15,10 +15,13 @@
 struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
 				    uint64_t section_bytes);
 
-/* A denser codec to try besides this one, for metadata of this size and while so many chunks are in
- * memory. False: there is none, not enough memory for it, or nothing that it could save is enough. */
-bool dw_denser_metadata_codec(const struct build_run *run, const struct codec_spec *codec,
-			      uint64_t bytes, uint64_t chunk_count,
-			      struct denser_codec *denser_out);
+/* Metadata, or which section about it, for messages. */
+const char *dw_metadata_section_name(uint32_t type);
+
+/* A denser codec to try besides this one, for metadata, or a section about it, of this size and while
+ * so many chunks are in memory. False: there is none, not enough memory for it, or nothing that it could save is enough. */
+bool dw_denser_metadata_codec(const struct build_run *run, uint32_t type,
+			      const struct codec_spec *codec, uint64_t bytes,
+			      uint64_t chunk_count, struct denser_codec *denser_out);
 
 #endif

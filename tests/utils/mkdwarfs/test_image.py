@@ -477,6 +477,38 @@ class Merge(Images):
                 self.assertLessEqual(self.names(second), self.names(both))
 
 
+class Attributes(Images):
+    """The section of extended attributes."""
+
+    def archive_with_numbers(self):
+        """Files with a number each: six digits, of which zstd packs four in three bytes."""
+        out = io.BytesIO()
+        digits = random.Random(1)
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for number in range(1500):
+                info = tarfile.TarInfo(f"{number:04d}")
+                info.pax_headers = {"SCHILY.xattr.user.id": f"{digits.getrandbits(24):016x}"}
+                archive.addfile(info)
+        return self.write("numbers.tar", out.getvalue())
+
+    def codec(self, image):
+        self.intact(image)
+        return next(section["compression"] for section in self.info(image)["sections"]
+                    if section["type"] == "XATTRS")
+
+    def test_denser_codec(self):
+        absent.need("archive", "zstd", "lzma")
+        archive = self.archive_with_numbers()
+        zstd = "--metadata-compression=zstd:level=22"
+        by_zstd = self.make("zstd", [archive], zstd)
+        by_lzma = self.make("lzma", [archive], "-l7")
+        again = self.make("again", [by_zstd], "-l7", "--recompress=metadata")
+        self.assertEqual([self.codec(image) for image in (by_zstd, by_lzma, again)],
+                         ["ZSTD", "LZMA", "LZMA"])
+        self.same_files(by_zstd, again)
+        self.same_files(by_zstd, by_lzma)
+
+
 class Kept(Images):
     """What an image has that directories rarely have."""
 

@@ -84,21 +84,28 @@ static void a_denser_codec_must_save_more_for_larger_tables(void **state)
 	(void)state;
 	if (!set_denser_codec(&options))
 		skip();
-	assert_true(dw_denser_metadata_codec(&run, &codec, 100 * KIB, 0, &denser));
+	assert_true(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec,
+					     100 * KIB, 0, &denser));
 	assert_int_equal(denser.codec.id, CODEC_LZMA);
 	assert_int_equal(denser.least_bytes, 4096);
 	assert_int_equal(denser.least_share, SHARE_OF_ALL / 100);
-	assert_true(dw_denser_metadata_codec(&run, &codec, 3 * MIB, 0, &denser));
+	assert_true(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec,
+					     3 * MIB, 0, &denser));
 	assert_int_equal(denser.least_share, SHARE_OF_ALL / 100 * 12);
-	assert_true(dw_denser_metadata_codec(&run, &codec, 25 * MIB - KIB, 0, &denser));
-	assert_false(dw_denser_metadata_codec(&run, &codec, 25 * MIB, 0, &denser));
+	assert_true(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec,
+					     25 * MIB - KIB, 0, &denser));
+	assert_false(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec,
+					      25 * MIB, 0, &denser));
 	codec.id = CODEC_NONE;
-	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, 0, &denser));
+	assert_false(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec, KIB,
+					      0, &denser));
 	codec.id = CODEC_LZMA;
-	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, 0, &denser));
+	assert_false(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec, KIB,
+					      0, &denser));
 	codec.id = CODEC_ZSTD;
 	options.has_dense_metadata = false;
-	assert_false(dw_denser_metadata_codec(&run, &codec, KIB, 0, &denser));
+	assert_false(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec, KIB,
+					      0, &denser));
 }
 
 static void a_denser_codec_needs_memory_besides_both_results(void **state)
@@ -116,13 +123,16 @@ static void a_denser_codec_needs_memory_besides_both_results(void **state)
 		skip();
 	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
 	run.context = context;
-	assert_true(dw_denser_metadata_codec(&run, &codec, MIB, 10, &denser));
+	assert_true(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec, MIB,
+					     10, &denser));
 	needed = 3 * MIB + dw_codec_memory(&denser.codec, MIB + MIB / 2) +
 		 10 * sizeof(struct chunk);
 	budget.metadata_bytes = needed;
-	assert_true(dw_denser_metadata_codec(&run, &codec, MIB, 10, &denser));
+	assert_true(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec, MIB,
+					     10, &denser));
 	budget.metadata_bytes--;
-	assert_false(dw_denser_metadata_codec(&run, &codec, MIB, 10, &denser));
+	assert_false(dw_denser_metadata_codec(&run, DWARFS_SECTION_METADATA, &codec, MIB,
+					      10, &denser));
 }
 
 int main(void)
