@@ -103,9 +103,8 @@ size_t order_tree_add_contents(struct order_tree *place)
 	return place->contents.count;
 }
 
-struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size)
+void order_tree_keep(struct order_tree *place, const uint8_t *data, uint32_t size)
 {
-	struct order_tree *place = order_tree_small();
 	uint32_t count = (uint32_t)place->contents.count;
 	struct kept *kept = dw_calloc(count, sizeof(*kept));
 
@@ -127,6 +126,13 @@ struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size)
 		kept[i] = (struct kept){ slab, 0, size, i };
 	}
 	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
+}
+
+struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size)
+{
+	struct order_tree *place = order_tree_small();
+
+	order_tree_keep(place, data, size);
 	return place;
 }
 

@@ -30,6 +30,9 @@ size_t order_tree_add_contents(struct order_tree *place);
 /* "b.txt d.bin a/x.txt a/y.bin c/w.bin c/x.txt", with contents. */
 struct order_tree *order_tree_small(void);
 
+/* Keep contents in memory, each of `size` bytes: data has those of all, one after the other. */
+void order_tree_keep(struct order_tree *place, const uint8_t *data, uint32_t size);
+
 /* The small tree with contents in memory, each of `size` bytes: data has those of all,
  * one after the other. */
 struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size);

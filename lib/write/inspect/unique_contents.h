@@ -38,6 +38,7 @@ struct fragment {
 	uint32_t chunk_count;
 	uint32_t stream; /* DW_NONE: in blocks that are kept, or of no contents */
 	uint32_t content;
+	uint32_t group; /* of fragments that may have something in common; by the order */
 };
 
 #define FINGERPRINT_BYTES 32

@@ -78,6 +78,13 @@ void dw_matcher_free(struct matcher *matcher)
 	dw_free(matcher);
 }
 
+void dw_matcher_set_minima(struct matcher *matcher, uint64_t far_minimum,
+			   uint64_t near_minimum)
+{
+	matcher->options.far_minimum = far_minimum;
+	matcher->options.near_minimum = near_minimum;
+}
+
 void dw_matcher_set_least(struct matcher *matcher, uint64_t bytes)
 {
 	matcher->least = bytes;

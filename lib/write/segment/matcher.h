@@ -48,6 +48,10 @@ struct match {
 void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,
 		      uint64_t fragment_offset);
 
+/* Other minima from now on: of the options, far_minimum and near_minimum. */
+void dw_matcher_set_minima(struct matcher *matcher, uint64_t far_minimum,
+			   uint64_t near_minimum);
+
 /* The shortest match from now on, if that is longer than the minima. */
 void dw_matcher_set_least(struct matcher *matcher, uint64_t bytes);
 

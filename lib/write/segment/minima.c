@@ -55,7 +55,7 @@ static uint64_t chunk_cost(const struct stream_settings *settings, bool after_ke
 /* The density is that of all bytes. Those of some matches compress much better, and are worth less than
  * a chunk: without them, 6 releases of a library, 690 MB, have half of the chunks. Codecs such as lz4
  * do not profit from low entropy. */
-static uint64_t least_entropy(const struct stream_settings *settings, bool after_kept)
+uint64_t dw_least_entropy(const struct stream_settings *settings, bool after_kept)
 {
 	return dw_codec_finds_matches(&settings->codec) ? chunk_cost(settings, after_kept)
 							: 0;
@@ -74,6 +74,5 @@ struct match_minima dw_match_minima(const struct stream_settings *settings,
 	if (dw_codec_finds_matches(&settings->codec) && near < NEAR_FACTOR * worth)
 		near = NEAR_FACTOR * worth;
 	return (struct match_minima){ .far = within_piece(far * granularity),
-				      .near = within_piece(near * granularity),
-				      .entropy = least_entropy(settings, after_kept) };
+				      .near = within_piece(near * granularity) };
 }

@@ -9,9 +9,8 @@
 
 /* Bytes. */
 struct match_minima {
-	uint64_t far;	  /* of a match in another block */
-	uint64_t near;	  /* in the block being filled */
-	uint64_t entropy; /* of its bytes: see base/entropy; 0: any */
+	uint64_t far;  /* of a match in another block */
+	uint64_t near; /* in the block being filled */
 };
 
 /*
@@ -22,6 +21,9 @@ struct match_minima {
 struct match_minima dw_match_minima(const struct stream_settings *settings,
 				    uint32_t density, size_t granularity,
 				    bool after_kept);
+
+/* The least entropy of the bytes of a match, in bytes: see base/entropy; 0: any. */
+uint64_t dw_least_entropy(const struct stream_settings *settings, bool after_kept);
 
 /* log2 of the shortest match of all. */
 uint32_t dw_match_window_bits(const struct stream_settings *settings, bool after_kept);

@@ -384,7 +384,8 @@ static int store_all(struct segmenter *segmenter, dwarfs_error **err)
 		uint32_t content = segmenter->contents->fragments[in->numbers[i]].content;
 		bool differs = false;
 
-		if ((segmenter->gatherer &&
+		if ((ret = dw_segmenter_turn_group(segmenter, i, err)) < 0 ||
+		    (segmenter->gatherer &&
 		     (ret = dw_gatherer_turn(segmenter->gatherer, i, err)) < 0) ||
 		    (ret = store_fragment(segmenter, in->numbers[i], &differs, err)) < 0)
 			return ret;

@@ -5,7 +5,6 @@
  */
 #include "write/images/kept_blocks.h"
 #include "write/segment/density.h"
-#include "write/segment/minima.h"
 #include "write/segment/segmenter.h"
 
 /* An anchor in 2^shift bytes. */
@@ -41,22 +40,49 @@ static bool is_after_kept(const struct segmenter *segmenter)
 	return segmenter->in->kept && segmenter->in->settings->lookback > 1;
 }
 
-static int choose_minima(const struct segmenter *segmenter,
-			 struct matcher_options *options, dwarfs_error **err)
+static uint32_t group_at(const struct segment_input *in, size_t place)
+{
+	return in->contents->fragments[in->numbers[place]].group;
+}
+
+/* By the density of the fragments of the group from this place on that follow one another. */
+static int choose_minima(const struct segmenter *segmenter, size_t place,
+			 struct match_minima *minima_out, dwarfs_error **err)
 {
 	const struct segment_input *in = segmenter->in;
-	struct match_minima minima;
+	size_t end = place;
 	uint32_t density;
-	int ret = dw_density(in->run, in->tree, in->contents, in->numbers, in->count,
-			     &density, err);
+	int ret;
 
-	if (ret < 0)
+	while (end < in->count && group_at(in, end) == group_at(in, place))
+		end++;
+	ret = dw_density(in->run, in->tree, in->contents, in->numbers + place,
+			 end - place, &density, err);
+	if (ret == 0)
+		*minima_out =
+			dw_match_minima(in->settings, density, segmenter->granularity,
+					is_after_kept(segmenter));
+	return ret;
+}
+
+int dw_segmenter_turn_group(struct segmenter *segmenter, size_t place, dwarfs_error **err)
+{
+	uint32_t group = group_at(segmenter->in, place);
+	struct match_minima *minima;
+	int ret;
+
+	if (!segmenter->matcher || (place > 0 && group == segmenter->group))
+		return 0;
+	if ((ret = dw_grow(&segmenter->minima, &segmenter->minima_room, group + (size_t)1,
+			   err)) < 0)
 		return ret;
-	minima = dw_match_minima(in->settings, density, segmenter->granularity,
-				 is_after_kept(segmenter));
-	options->far_minimum = minima.far;
-	options->near_minimum = minima.near;
-	options->least_entropy = minima.entropy;
+	while (segmenter->group_count <= group)
+		segmenter->minima[segmenter->group_count++] = (struct match_minima){ 0 };
+	minima = &segmenter->minima[group];
+	if (minima->far == 0 && (ret = choose_minima(segmenter, place, minima, err)) < 0)
+		return ret;
+	segmenter->group = group;
+	dw_matcher_set_minima(segmenter->matcher, minima->far, minima->near);
 	return 0;
 }
 
@@ -173,6 +199,7 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 		.granularity = segmenter->granularity,
 		.index_bytes = segmenter->in->budget->index_bytes,
 		.lookback = settings->lookback,
+		.least_entropy = dw_least_entropy(settings, is_after_kept(segmenter)),
 	};
 	int ret;
 
@@ -180,8 +207,7 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 		return 0;
 	options.total_bytes = total_bytes(segmenter->in) + kept_bytes(segmenter);
 	options.shift = choose_shift(segmenter, options.total_bytes);
-	if ((ret = choose_minima(segmenter, &options, err)) < 0 ||
-	    (ret = dw_stored_window_new(segmenter->run, segmenter->tree,
+	if ((ret = dw_stored_window_new(segmenter->run, segmenter->tree,
 					segmenter->contents, segmenter->filler.compressor,
 					segmenter->filler.block_bytes,
 					segmenter->in->budget->window_bytes,
@@ -206,6 +232,7 @@ void dw_segmenter_free(struct segmenter *segmenter)
 	dw_kept_window_free(segmenter->filler.kept);
 	dw_block_release(segmenter->filler.compressor, segmenter->filler.block);
 	dw_free(segmenter->piece);
+	dw_free(segmenter->minima);
 	dw_kept_anchors_free(segmenter->kept_anchors);
 	dw_path_cursor_free(&segmenter->cursor);
 	dw_free(segmenter);

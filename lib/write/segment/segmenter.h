@@ -8,6 +8,7 @@
 #include "write/segment/block_filler.h"
 #include "write/segment/gatherer.h"
 #include "write/segment/kept_anchors.h"
+#include "write/segment/minima.h"
 #include "write/segment/segment.h"
 #include "write/tree/path_cursor.h"
 
@@ -17,9 +18,12 @@ struct segmenter {
 	struct tree *tree;
 	struct contents *contents;
 	struct block_filler filler;
-	struct matcher *matcher;   /* NULL: no matching */
-	struct gatherer *gatherer; /* NULL: any block may be referred to */
-	uint64_t total;		   /* bytes of the stream */
+	struct matcher *matcher;     /* NULL: no matching */
+	struct gatherer *gatherer;   /* NULL: any block may be referred to */
+	uint64_t total;		     /* bytes of the stream */
+	struct match_minima *minima; /* of each group of fragments; all zero: not known */
+	size_t group_count, minima_room;
+	uint32_t group; /* that the matcher has the minima of */
 	size_t granularity;
 	uint8_t *piece;
 	struct kept_anchors *kept_anchors; /* NULL: no blocks were kept */
@@ -32,6 +36,10 @@ struct segmenter {
 int dw_segmenter_new(const struct segment_input *input, struct compressor *compressor,
 		     struct chunks *chunks, struct segmenter **segmenter_out,
 		     dwarfs_error **err);
+
+/* Choose the shortest matches for the group of the fragment at this place of the stream. */
+int dw_segmenter_turn_group(struct segmenter *segmenter, size_t place,
+			    dwarfs_error **err);
 
 /* The block that is open is given back to the compressor. */
 void dw_segmenter_free(struct segmenter *segmenter);

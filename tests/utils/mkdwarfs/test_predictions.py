@@ -86,6 +86,26 @@ class Set(cli.Case):
                 for i in range(1500)))
 
 
+    def releases_and_hosts(self):
+        """Two directories of more than 16 MiB each that have nothing in common: of releases, files
+        with the same name resemble each other, and of hosts, files in the same directory."""
+        rng = random.Random(5)
+
+        def put(directory, letters, name):
+            words = [bytes(rng.choices(letters, k=rng.randrange(3, 12))) for _ in range(20000)]
+            for number in range(600):
+                text = rng.choices(words, k=1000)
+                for version in range(5):
+                    for _ in range(100):
+                        text[rng.randrange(len(text))] = rng.choice(words)
+                    self.write(f"tree/{directory}/" + name(number, version), b" ".join(text))
+
+        put("releases", b"abcdefghijklmnopqrstuvwxyz",
+            lambda number, version: f"{version}/{number:03}.txt")
+        put("hosts", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+            lambda number, version: f"{number:03}/{'alpha beta gamma delta eta'.split()[version]}")
+
+
 class Orders(Set):
     """auto is within 2 % of the best explicit order."""
 
@@ -111,6 +131,46 @@ class Orders(Set):
     def test_mixture(self):
         self.mixture()
         self.compare_levels()
+
+
+    def test_unrelated_directories(self):
+        """Each has its own order, and together they are as small as alone."""
+        self.releases_and_hosts()
+        result = run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("x"), *QUIET, "-l3",
+                     "--log-level=verbose")
+        self.assertEqual(re.findall(r"order: (.*)|group (\d of \d):", result.err),
+                         [("", "1 of 2"), ("path", ""), ("", "2 of 2"), ("siblings", "")])
+        together = self.size("-l3")
+        alone = 0
+        for name in ("releases", "hosts"):
+            os.rename(self.path("tree"), self.path("all"))
+            os.mkdir(self.path("tree"))
+            os.rename(self.path("all", name), self.path("tree", name))
+            alone += self.size("-l3")
+            os.rename(self.path("tree", name), self.path("all", name))
+            os.rmdir(self.path("tree"))
+            os.rename(self.path("all"), self.path("tree"))
+        self.assertLessEqual(together, alone * 1.01)
+
+
+    def segments(self, tree):
+        result = run("MKDWARFS", "-i", self.path(tree), "-o", self.path("x"), "-f", *QUIET, "-l5",
+                     "-C", "zstd:level=1", "-S22")
+        return int(re.search(r"in (\d+) segments", result.err)[1])
+
+    def test_unrelated_densities(self):
+        """What is worth a segment depends on how well the directory compresses: beside noise, these
+        repeats in the same block would be."""
+        rng = random.Random(7)
+        words = [bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=5)) for _ in range(16)]
+        runs = [b" ".join(rng.choices(words, k=250)) for _ in range(5700)] * 2
+        rng.shuffle(runs)
+        for number in range(4):
+            self.write(f"tree/noise/{number}", rng.randbytes(4300000))
+            self.write(f"tree/text/part{number}", b"\n".join(runs[number::4]))
+        alone = self.segments("tree/text")
+        self.assertTrue(2000 < alone < 4500, alone)  # of 5700 repeats
+        self.assertTrue(0.9 * alone < self.segments("tree") < 1.1 * alone, alone)
 
 
 class Levels(Set):

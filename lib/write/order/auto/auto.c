@@ -13,6 +13,7 @@
 #include "write/order/auto/interleave.h"
 #include "write/order/auto/trial_selection.h"
 #include "write/order/auto/trial.h"
+#include "write/order/unrelated/unrelated.h"
 
 #define MAX_CANDIDATES 9
 
@@ -340,8 +341,9 @@ static int try_similar_forecasts(const struct order_input *input,
 	return ret;
 }
 
-static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+/* One order for all of them. */
+static int sort_related(const struct order_input *input, uint32_t *numbers, size_t count,
+			dwarfs_error **err)
 {
 	__attribute__((
 		cleanup(free_candidates))) struct candidate_list candidates = { 0 };
@@ -349,10 +351,7 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	size_t chosen;
 	int ret;
 
-	if (count == 0)
-		return 0;
-	/* A codec that finds nothing does not care. */
-	if (count < 3 || input->reach_bytes == 0 || input->run->options->input.hollow)
+	if (count < 3)
 		return dw_order_path.sort(input, numbers, count, err);
 	if (bytes <= input->reach_bytes)
 		return sort_within_reach(input, numbers, count, bytes, err);
@@ -366,6 +365,36 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 					 err)) < 0)
 		return ret;
 	choose(input, &candidates.list[chosen], numbers, count);
+	return 0;
+}
+
+static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
+		dwarfs_error **err)
+{
+	auto_free size_t *ends = NULL;
+	size_t group_count, first = 0;
+	int ret;
+
+	if (count == 0)
+		return 0;
+	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0)
+		return ret;
+	/* A codec that finds nothing does not care. */
+	if (count < 3 || input->reach_bytes == 0 || input->run->options->input.hollow)
+		return 0;
+	if ((ret = dw_order_unrelated(input, numbers, count, &ends, &group_count, err)) <
+	    0)
+		return ret;
+	for (size_t i = 0; i < group_count; i++) {
+		if (group_count > 1)
+			dw_log(input->run->context, DWARFS_LOG_VERBOSE,
+			       "group %zu of %zu: %zu files or parts of them", i + 1,
+			       group_count, ends[i] - first);
+		ret = sort_related(input, numbers + first, ends[i] - first, err);
+		if (ret < 0)
+			return ret;
+		first = ends[i];
+	}
 	return 0;
 }
 

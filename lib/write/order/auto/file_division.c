@@ -177,6 +177,7 @@ static void divide_file(struct file_division *division, struct divided *file)
 			.size = to - from,
 			.stream = whole.stream,
 			.content = whole.content,
+			.group = whole.group,
 		};
 		division->pieces[division->piece_count++] = number;
 	}
