@@ -444,7 +444,12 @@ dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *archive_export, b
 DWARFS_API void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *archive_export,
 						 bool keep);
 
-/** Set one owner for all entries, instead of those in the image. Threads: one. Since 0.1. */
+/**
+ * Set one owner for all entries, instead of those in the image. Files whose owner changes lose their
+ * setuid bit.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_archive_export_set_uid(dwarfs_archive_export *archive_export,
 					      uint32_t uid);
 

@@ -159,6 +159,30 @@ with suite.case("invalid options are refused"):
               "invalid order 'size'")
     assert not os.path.exists(place("b.tar"))
 
+with suite.case("a type that the format has not is left out, if asked for"):
+    types = place("types")
+    os.mkdir(types)
+    write(types + "/file", b"x")
+    os.mkfifo(types + "/fifo")
+    os.symlink("file", types + "/link")
+    must_work(subprocess.run([tap.tool("MKDWARFS"), "-i", types, "-o", place("types.dwarfs"), "-l1",
+                              "--with-specials", "--no-progress", "--log-level=warn"],
+                             capture_output=True))
+    for name, left_out in (("bin", ["fifo"]), ("pwb", ["fifo", "link"]), ("raw", ["fifo", "link"])):
+        path = place("types." + name)
+        options = ["-i", place("types.dwarfs"), "-f", name, "-o", path, "--set-owner=0",
+                   "--set-group=0"]
+        must_fail(export(*options), f"fifo: the {name} format cannot hold")
+        assert not os.path.exists(path)
+        must_fail(export(*options, "--continue-on-error"),
+                  *(f"{entry}: the {name} format cannot hold" for entry in left_out))
+        if name == "raw":
+            assert read(path) == b"x"
+        else:
+            listed = subprocess.run(["bsdtar", "-tf", path], capture_output=True, check=True)
+            assert sorted(listed.stdout.split()) == sorted(
+                entry.encode() for entry in (".", "file", "link") if entry not in left_out), listed
+
 with suite.case("everything may belong to one owner"):
     must_fail(export("-i", simple_image(), "-f", "tar", "--no-same-owner", "-o", place("o.tar")),
               "--no-same-owner")
@@ -166,6 +190,23 @@ with suite.case("everything may belong to one owner"):
                      "-o", place("o.tar")))
     with tarfile.open(place("o.tar")) as archive:
         assert {(member.uid, member.gid) for member in archive} == {(4242, 4343)}
+
+with suite.case("the setuid bit of another owner is not kept"):
+    owned = place("su")
+    os.makedirs(owned + "/d")
+    write(owned + "/f", b"x")
+    os.chmod(owned + "/f", 0o6755)
+    os.chmod(owned + "/d", 0o2755)
+    must_work(subprocess.run([tap.tool("MKDWARFS"), "-i", owned, "-o", place("su.dwarfs"),
+                              "--set-owner=1", "--set-group=2", "--no-progress", "-l1",
+                              "--log-level=warn"], capture_output=True))
+    for options, mode in (([], 0o6755), (["--set-owner=1", "--set-group=2"], 0o6755),
+                          (["--set-owner=0"], 0o2755), (["--set-group=0"], 0o4755),
+                          (["--set-owner=0", "--set-group=0"], 0o755)):
+        must_work(export("-i", place("su.dwarfs"), "-f", "tar", "-o", place("su.tar"), *options))
+        with tarfile.open(place("su.tar")) as archive:
+            assert archive.getmember("f").mode == mode, (options, oct(mode))
+            assert archive.getmember("d").mode == 0o2755, options
 
 with suite.case("a terminal gets no archive"):
     master, slave = tap.terminal()
@@ -179,6 +220,8 @@ with suite.case("the image itself is not overwritten"):
     image = simple_image()
     before = read(image)
     must_fail(export("-i", image, "-f", "tar", "-o", image), "is the image itself")
+    must_fail(export("-i", image, "-f", "tar", "-o", place("trace.tar"), "--perfmon=block_cache",
+                     f"--perfmon-trace={image}"), "is the image itself")
     assert read(image) == before
 
 with suite.case("format and filters by name"):
@@ -568,7 +611,7 @@ with suite.case("ar and raw hold files only"):
     must_fail(export("-i", simple_image(), "-f", "ar", "-o", place("x.a")),
               "Regular file required", "extraction aborted")
     must_fail(export("-i", simple_image(), "-f", "raw", "-o", place("x.raw")),
-              "Raw format only supports filetype AE_IFREG")
+              "the raw format cannot hold anything but a file")
     assert not os.path.exists(place("x.a")) and not os.path.exists(place("x.raw"))
     write(place("one file/it"), b"just this\n" * 3)
     must_work(export("-i", pack(place("one file")), "-f", "raw", "-o", place("x.raw"),

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,6 +129,14 @@ static void print_formatted(const char *kind, const char *reason, const char *fo
 		return;
 	}
 	print_message(kind, message, reason);
+}
+
+bool tool_is_same_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino && S_ISREG(of_a.st_mode);
 }
 
 int tool_error(const char *format, ...)

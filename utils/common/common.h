@@ -56,6 +56,9 @@ void tool_start_without_locale(const char *program);
 
 const char *tool_name(void);
 
+/* Whether both paths lead to the same regular file. */
+bool tool_is_same_file(const char *a, const char *b);
+
 /* Nanoseconds of the monotonic clock. */
 uint64_t tool_now_ns(void);
 

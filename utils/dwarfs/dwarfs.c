@@ -93,12 +93,27 @@ static dwarfs_image *open_image_to_mount(const struct settings *settings)
 	return opened;
 }
 
+/* The files that are written must not be the image. */
+static int check_written(const struct settings *settings)
+{
+	if (settings->perfmon_trace &&
+	    tool_is_same_file(settings->perfmon_trace, settings->image))
+		return tool_error("-o perfmon_trace: '%s' is the image itself",
+				  settings->perfmon_trace);
+	if (settings->analysis_file &&
+	    tool_is_same_file(settings->analysis_file, settings->image))
+		return tool_error("-o analysis_file: '%s' is the image itself",
+				  settings->analysis_file);
+	return 0;
+}
+
 /* Apply the remaining settings; 0, or 1 after printing an error. */
 static int prepare(struct mounted *mounted)
 {
 	const struct settings *settings = mounted->settings;
 
-	return affinity_new(settings->affinity, &mounted->affinity) ||
+	return check_written(settings) ||
+	       affinity_new(settings->affinity, &mounted->affinity) ||
 	       requests_new(&mounted->requests) || files_new(&mounted->files) ||
 	       ahead_new(mounted, &mounted->ahead) ||
 	       (settings->fold && folded_new(mounted->image, &mounted->folded)) ||

@@ -231,21 +231,13 @@ static int write_new(const dwarfs_image *image, const char *path, mode_t mode)
 	return ret;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat of_a, of_b;
-
-	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-	       of_a.st_ino == of_b.st_ino;
-}
-
 int export_metadata(const dwarfs_image *image, const char *input, const char *path)
 {
 	struct stat stat;
 
 	if (strcmp(path, "-") == 0)
 		return print_tables(image, stdout);
-	if (is_same_file(input, path))
+	if (tool_is_same_file(input, path))
 		return tool_error("'%s' is the image itself", path);
 	if (lstat(path, &stat) == 0)
 		return S_ISREG(stat.st_mode) ? write_new(image, path, stat.st_mode & 0777)

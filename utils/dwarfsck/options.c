@@ -276,6 +276,10 @@ static int check_settings(const struct settings *s)
 	if (s->print_header && (s->json || s->integrity || s->export_to))
 		return tool_error("--print-header is mutually exclusive with --json, "
 				  "--export-metadata and --check-integrity");
+	if (s->integrity && (s->diff || s->cats.count > 0))
+		return tool_error(
+			"--check-integrity is mutually exclusive with --cat and "
+			"--diff");
 	if (check_names(s))
 		return 1;
 	if (s->zeros && !s->salvage)

@@ -26,11 +26,7 @@ int archive_parse_order(const char *text, bool *tree_order_out)
 /* The output must not be the input. */
 static int check_output(const struct archive_settings *settings)
 {
-	struct stat input, output;
-
-	if (stat(settings->output, &output) == 0 && stat(settings->input, &input) == 0 &&
-	    input.st_dev == output.st_dev && input.st_ino == output.st_ino &&
-	    S_ISREG(output.st_mode))
+	if (tool_is_same_file(settings->output, settings->input))
 		return tool_error("'%s' is the image itself", settings->output);
 	return 0;
 }

@@ -151,6 +151,9 @@ static int check(const struct settings *settings)
 		return tool_error("no image given; see dwarfsextract --help");
 	if (settings->trace && !settings->times)
 		return tool_error("--perfmon-trace needs --perfmon");
+	if (settings->trace && tool_is_same_file(settings->trace, settings->input))
+		return tool_error("--perfmon-trace: '%s' is the image itself",
+				  settings->trace);
 	if (settings->owners_given && !settings->owners &&
 	    (settings->uid_given || settings->gid_given))
 		return tool_error("--no-same-owner excludes --set-owner and --set-group");

@@ -115,6 +115,21 @@ static int set_ids(struct export_run *run, dwarfs_error **err)
 	return 0;
 }
 
+/* A setuid or setgid bit is not for another owner or group. */
+static uint32_t exported_mode(const struct export_run *run)
+{
+	const struct dwarfs_archive_export *export = run->export;
+	uint32_t mode = dwarfs_stat_mode(run->stat);
+
+	if (S_ISDIR(mode))
+		return mode;
+	if (export->has_uid && export->uid != dwarfs_stat_uid(run->stat))
+		mode &= ~(uint32_t)S_ISUID;
+	if (export->has_gid && export->gid != dwarfs_stat_gid(run->stat))
+		mode &= ~(uint32_t)S_ISGID;
+	return mode;
+}
+
 static int check_depth(const struct export_run *run, const char *path, dwarfs_error **err)
 {
 	uint32_t most = run->format->most_dirs;
@@ -333,10 +348,25 @@ static int set_entry_device(struct export_run *run, dwarfs_error **err)
 	return 0;
 }
 
+/* libarchive ends the archive at some of these. */
+static int check_type(const struct export_run *run, dwarfs_error **err)
+{
+	const struct export_format *format = run->format;
+	uint32_t mode = dwarfs_stat_mode(run->stat);
+
+	if (format->files_only && !S_ISREG(mode))
+		return refuse_entry(run, "anything but a file", err);
+	if (format->no_symlinks && S_ISLNK(mode))
+		return refuse_entry(run, "a symbolic link", err);
+	if (format->no_specials && (S_ISFIFO(mode) || S_ISSOCK(mode)))
+		return refuse_entry(run, "a fifo or socket", err);
+	return 0;
+}
+
 static int set_by_type(struct export_run *run, const char *first,
 		       const char **reduced_out, dwarfs_error **err)
 {
-	uint32_t mode = dwarfs_stat_mode(run->stat);
+	uint32_t mode = exported_mode(run);
 
 	run->la->entry_set_size(run->entry, 0);
 	run->la->entry_set_nlink(run->entry, 1);
@@ -362,13 +392,13 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 	run->la->entry_clear(run->entry);
 	run->has_other_time = false;
 	run->la->entry_copy_pathname(run->entry, path);
-	run->la->entry_set_mode(run->entry, dwarfs_stat_mode(run->stat));
+	run->la->entry_set_mode(run->entry, exported_mode(run));
 	run->la->entry_set_ino64(run->entry,
 				 (int64_t)dwarfs_stat_inode(run->stat).number + 1);
 	set_entry_times(run);
 	if ((ret = check_text(run, path, "a name", err)) < 0 ||
 	    (ret = check_special(run, path, err)) < 0 ||
-	    (ret = check_depth(run, path, err)) < 0 ||
+	    (ret = check_type(run, err)) < 0 || (ret = check_depth(run, path, err)) < 0 ||
 	    (ret = check_joliet(run, path, err)) < 0 || (ret = set_ids(run, err)) < 0)
 		return ret;
 	return set_by_type(run, first, reduced_out, err);

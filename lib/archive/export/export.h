@@ -38,10 +38,13 @@ struct export_format {
 	const char *aliases; /* other names, each followed by a space */
 	const char *options; /* that let it lose less; may be NULL */
 	enum export_links links;
-	bool utf8_names;     /* names must be UTF-8 */
-	bool xml_names;	     /* and without control characters */
-	bool no_devices;     /* they would lose their numbers */
-	bool no_set_ids;     /* set-id and sticky bits are lost */
+	bool utf8_names;  /* names must be UTF-8 */
+	bool xml_names;	  /* and without control characters */
+	bool no_devices;  /* they would lose their numbers */
+	bool no_set_ids;  /* set-id and sticky bits are lost */
+	bool no_specials; /* neither fifos nor sockets */
+	bool no_symlinks;
+	bool files_only;
 	bool holes;	     /* holes stay holes */
 	bool list;	     /* contents are not stored, but options may ask for sums */
 	bool xattrs, acls;   /* extended attributes, and lists of access as such */

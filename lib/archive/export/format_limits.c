@@ -43,10 +43,10 @@ static const struct export_format formats[] = {
 	  .links = LINKS_ONCE, .root = true, .trailer = true, .most_time = UINT32_MAX },
 	{ "bin  cpio of the first binary kind", "", .links = LINKS_EACH, .root = true,
 	  .trailer = true, .most_id = 0xffff, .most_major = 0xff, .most_minor = 0xff,
-	  .most_time = UINT32_MAX },
+	  .most_time = UINT32_MAX, .no_specials = true },
 	{ "pwb  cpio of PWB Unix", "", .links = LINKS_EACH, .root = true, .trailer = true,
 	  .most_id = 0xff, .most_major = 0xff, .most_minor = 0xff,
-	  .most_time = UINT32_MAX },
+	  .most_time = UINT32_MAX, .no_specials = true, .no_symlinks = true },
 	{ "zip  zip, 64 bits where needed", "", .links = LINKS_NONE, .utf8_names = true,
 	  .most_time = UINT32_MAX },
 	{ "7zip  7z", "7z ", .links = LINKS_NONE, .utf8_names = true, .no_devices = true,
@@ -75,7 +75,7 @@ static const struct export_format formats[] = {
 	  .warns_only = true, .most_time = DECIMAL_TIME },
 	{ "warc  a web archive: files only", "", .links = LINKS_NONE,
 	  .warns_only = true },
-	{ "raw  one file, as it is", "", .links = LINKS_NONE },
+	{ "raw  one file, as it is", "", .links = LINKS_NONE, .files_only = true },
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))

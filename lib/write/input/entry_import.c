@@ -233,6 +233,9 @@ static int import_xattrs(struct entry_import *import, const struct found_entry *
 			 uint32_t inode, dwarfs_error **err)
 {
 	struct tree *tree = import->tree;
+	uint32_t mode = tree->inodes[inode].mode;
+	struct span xattrs = found->xattrs;
+	auto_buffer struct buffer changed = { 0 };
 	int ret;
 
 	if (found->xattrs_errnum &&
@@ -240,7 +243,13 @@ static int import_xattrs(struct entry_import *import, const struct found_entry *
 				     "cannot read all extended attributes of",
 				     "storing those that can be read", err)) < 0)
 		return ret;
-	return dw_xattrs_add_list(&tree->xattrs, found->xattrs,
+	if (xattrs.size > 0 && mode != found->stat.mode) {
+		if ((ret = dw_buffer_append(&changed, xattrs.data, xattrs.size, err)) < 0)
+			return ret;
+		dw_xattr_list_set_mode(&changed, mode);
+		xattrs = dw_buffer_span(&changed);
+	}
+	return dw_xattrs_add_list(&tree->xattrs, xattrs,
 				  found->is_item ? &import->run->options->xattrs : NULL,
 				  &tree->inodes[inode].xattrs, err);
 }

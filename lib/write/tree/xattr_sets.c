@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "write/tree/acl.h"
 #include "write/tree/xattr_sets.h"
 
 #define MAX_NAME_BYTES 255
@@ -132,6 +133,20 @@ static struct xattr_pair read_pair(struct span list, size_t *at)
 	pair.value = (struct span){ list.data + *at, sizes[1] };
 	*at += sizes[1];
 	return pair;
+}
+
+void dw_xattr_list_set_mode(struct buffer *list, uint32_t mode)
+{
+	static const char name[] = DW_ACL_ACCESS;
+
+	for (size_t at = 0; at < list->size;) {
+		struct xattr_pair pair = read_pair(dw_buffer_span(list), &at);
+
+		if (pair.name.size == strlen(name) &&
+		    memcmp(pair.name.data, name, pair.name.size) == 0)
+			dw_acl_set_mode(list->data + (at - pair.value.size),
+					pair.value.size, mode);
+	}
 }
 
 static bool rules_include(const struct xattr_rules *rules, struct span name)

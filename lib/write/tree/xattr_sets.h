@@ -55,6 +55,10 @@ uint64_t dw_xattrs_bytes(const struct xattr_sets *sets);
  */
 int dw_xattr_list_append(struct buffer *list, struct span name, struct span value,
 			 dwarfs_error **err);
+
+/* Change the access control list in such a list, if there is one, by dw_acl_set_mode(). */
+void dw_xattr_list_set_mode(struct buffer *list, uint32_t mode);
+
 /* Find or add the set of such a list, without the attributes that the rules exclude;
  * NULL: all of them. */
 int dw_xattrs_add_list(struct xattr_sets *sets, struct span list,

@@ -496,6 +496,13 @@ with suite.case("names are found in any case"):
 
 # -- what is reported -----------------------------------------------------------------------
 
+with suite.case("the image is not overwritten by what is reported"):
+    before = read(IMAGE)
+    for options in (f"analysis_file={IMAGE}", f"perfmon=fuse,perfmon_trace={IMAGE}"):
+        done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", options)
+        assert done.returncode == 1 and "is the image itself" in done.stderr, done
+        assert read(IMAGE) == before
+
 with suite.case("the list of opened files, in order"):
     target = place("opened.txt")
     with mount.mounted(IMAGE, "-o", f"analysis_file={target}") as path:

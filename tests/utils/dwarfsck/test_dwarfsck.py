@@ -85,6 +85,7 @@ class Usage(cli.Case):
                             (["--no-check", "--check-integrity"], "mutually exclusive"),
                             (["-H", "--json"], "mutually exclusive"),
                             (["-H", "--check-integrity"], "mutually exclusive"),
+                            (["--cat", "x", "--check-integrity"], "mutually exclusive"),
                             (["--raw", "--json"], "--raw and --null are for lists"),
                             (["--raw", "--cat", "x"], "--raw and --null are for lists"),
                             (["-0", "-H"], "--raw and --null are for lists"),

@@ -572,6 +572,18 @@ class Attributes(Archives):
             "system.posix_acl_access": self.acl((1, 6, none), (2, 7, 0), (4, 4, none),
                                                 (16, 7, none), (32, 0, none))})
 
+    def test_chmod_changes_the_access_control_list(self):
+        """What others may not do by the mode they may not do by the list."""
+        self.set_any()
+        none = 0xffffffff
+        text = b"user::rw-\nuser:nobody:rw-:4711\ngroup::r--\nmask::rw-\nother::r--\n"
+        self.put(pax((b"SCHILY.acl.access", text)) + header(b"f", mode=b"0000664") + END,
+                 "--chmod=Fg=r,Fo=")
+        self.assertEqual(self.listing(self.path("image"))["f"][0], "-rw-r-----")
+        self.assertEqual(self.xattrs(os.path.join(self.unpack(), "f")), {
+            "system.posix_acl_access": self.acl((1, 6, none), (2, 6, 4711), (4, 4, none),
+                                                (16, 4, none), (32, 0, none))})
+
     def test_list_about_nobody(self):
         text = b"user::rw-\nuser:who-is-that:r--\ngroup::r--\nother::---\n"
         result = self.put(pax((b"SCHILY.acl.access", text)) + header(b"f") + END, code=2)
