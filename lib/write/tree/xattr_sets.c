@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "write/tree/acl.h"
+#include "write/tree/acl_mode.h"
 #include "write/tree/xattr_sets.h"
 
 #define MAX_NAME_BYTES 255

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/acl: access control lists, which Linux has in extended attributes.
+ * write/tree/acl_mode: access control lists, which Linux has in extended attributes.
  *
  * A version of 32 bits, then for each entry its kind and permissions, of 16 bits, and the number of
  * a user or group, of 32 bits. All are little-endian.
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/bytes.h"
-#include "write/tree/acl.h"
+#include "write/tree/acl_mode.h"
 
 #define ACL_VERSION	2
 #define ACL_HEAD_BYTES	4

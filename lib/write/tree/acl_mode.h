@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/acl: access control lists, which Linux has in extended attributes.
+ * write/tree/acl_mode: access control lists, which Linux has in extended attributes.
  */
-#ifndef DW_WRITE_TREE_ACL_H
-#define DW_WRITE_TREE_ACL_H
+#ifndef DW_WRITE_TREE_ACL_MODE_H
+#define DW_WRITE_TREE_ACL_MODE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/acl: permissions of access control lists.
+ * write/tree/acl_mode: permissions of access control lists.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "write/tree/acl.h"
+#include "write/tree/acl_mode.h"
 #include "write/tree/xattr_sets.h"
 
 struct entry {
