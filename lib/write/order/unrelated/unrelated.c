@@ -92,7 +92,8 @@ static int find_top(const struct separation *separation, uint32_t *top_out,
 	return 0;
 }
 
-/* The entry in `top` that is, or has below it, each entry; DW_NONE where there is none. */
+/* The entry in `top` that is, or has below it, each entry; DW_NONE where there is none, which no
+ * fragment is at. */
 static uint32_t *find_branches(const struct tree *tree, uint32_t top)
 {
 	uint32_t *branches = dw_calloc(tree->entry_count, sizeof(*branches));
@@ -182,7 +183,7 @@ static int find_parts(struct separation *separation, dwarfs_error **err)
 	for (size_t i = 0; i < separation->count; i++) {
 		uint32_t entry = dw_order_entry(input, separation->numbers[i]);
 
-		if (branches[entry] != DW_NONE)
+		if (branches[entry] != entry)
 			bytes[branches[entry]] += size_at(separation, (uint32_t)i);
 	}
 	if ((ret = find_least_bytes(bytes, tree->entry_count, &least, err)) < 0)

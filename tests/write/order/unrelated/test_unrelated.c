@@ -260,6 +260,33 @@ static void many_directories(void **state)
 	order_tree_free(place);
 }
 
+/* Files beside the directories do not count among the largest ones. */
+static void many_files_beside_directories(void **state)
+{
+	enum { FILES = UNRELATED_MAX_PARTS + 10 };
+	struct order_tree *place = order_tree_new();
+	char names[(FILES + 2) * 5 + 1] = "0a/ 0b/";
+	struct order_input input;
+	size_t *ends = NULL, group_count = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < FILES; i++)
+		snprintf(names + strlen(names), 6, " %04u", 1000 + i);
+	order_tree_fill(place, names);
+	order_tree_fill(place, "one");
+	order_tree_fill(place, "two");
+	finish(place, 17 * MIB);
+	set_size(place, place->numbers[0], 16 * MIB);
+	set_size(place, place->numbers[1], 16 * MIB);
+	input = order_tree_input(place, NULL);
+	assert_int_equal(dw_order_unrelated(&input, place->numbers, place->contents.count,
+					    &ends, &group_count, NULL),
+			 0);
+	assert_int_equal(group_count, 3);
+	dw_free(ends);
+	order_tree_free(place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +301,7 @@ int main(void)
 		cmocka_unit_test(files_beside_directories_are_together),
 		cmocka_unit_test(a_directory_that_has_all_is_entered),
 		cmocka_unit_test(many_directories),
+		cmocka_unit_test(many_files_beside_directories),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
