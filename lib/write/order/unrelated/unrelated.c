@@ -200,16 +200,45 @@ static void add_common(struct separation *separation, uint32_t a, uint32_t b,
 	separation->common[b * separation->part_count + a] += bytes;
 }
 
-/* Two places with equal keys, one after the other: whether what they have in common counts. */
-static void count_places(struct separation *separation, uint32_t a, uint32_t b,
-			 unsigned share)
+/* What the parts of a run of equal keys have in common, each with the part before it and with the first
+ * one: related parts are in a row. Keys are sorted, and of equal ones the places. */
+static void count_run(struct separation *separation, const struct dw_keyed *run,
+		      size_t count, unsigned share)
 {
-	uint32_t first = separation->part_of[a], second = separation->part_of[b];
-	uint64_t bytes = size_at(separation, a), other = size_at(separation, b);
+	uint32_t parts[UNRELATED_MAX_PARTS];
+	uint64_t bytes[UNRELATED_MAX_PARTS] = { 0 };
+	size_t used = 0;
 
-	if (first != second)
-		add_common(separation, first, second,
-			   (bytes < other ? bytes : other) / share);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t part = separation->part_of[run[i].number];
+
+		if (bytes[part] == 0)
+			parts[used++] = part;
+		/* An empty fragment must not make a part occur twice. */
+		bytes[part] += size_at(separation, run[i].number) + 1;
+	}
+	for (size_t i = 1; i < used; i++) {
+		uint64_t own = bytes[parts[i]], before = bytes[parts[i - 1]];
+		uint64_t first = bytes[parts[0]];
+
+		add_common(separation, parts[i - 1], parts[i],
+			   (own < before ? own : before) / share);
+		if (i > 1)
+			add_common(separation, parts[0], parts[i],
+				   (own < first ? own : first) / share);
+	}
+}
+
+static void count_runs(struct separation *separation, size_t count, unsigned share)
+{
+	const struct dw_keyed *keyed = separation->keyed;
+
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count && keyed[end].key == keyed[i].key;)
+			end++;
+		if (end - i > 1)
+			count_run(separation, keyed + i, end - i, share);
+	}
 }
 
 static const struct fingerprint *print_at(const struct separation *separation,
@@ -236,10 +265,7 @@ static void compare_band(struct separation *separation, unsigned first)
 			};
 	}
 	dw_sort_keyed(keyed, separation->spare, used);
-	for (size_t i = 1; i < used; i++)
-		if (keyed[i - 1].key == keyed[i].key)
-			count_places(separation, keyed[i - 1].number, keyed[i].number,
-				     FULL_MATCHES);
+	count_runs(separation, used, FULL_MATCHES);
 }
 
 /* Digits are equal to each other: they are the numbers of versions, and days. */
@@ -272,9 +298,7 @@ static void compare_names(struct separation *separation)
 		keyed[i] = (struct dw_keyed){ hash_name(name), (uint32_t)i };
 	}
 	dw_sort_keyed(keyed, separation->spare, separation->count);
-	for (size_t i = 1; i < separation->count; i++)
-		if (keyed[i - 1].key == keyed[i].key)
-			count_places(separation, keyed[i - 1].number, keyed[i].number, 1);
+	count_runs(separation, separation->count, 1);
 }
 
 static int take_samples(struct separation *separation, dwarfs_error **err)

@@ -139,6 +139,23 @@ static void names_that_differ_in_digits_relate(void **state)
 	       "a/day-1.log a/two c/day-31.log c/six b/four b/three", "4 2");
 }
 
+/* All names are equal but for digits: each file counts, not one of each directory. */
+static void all_files_with_equal_names_count(void **state)
+{
+	enum { FILES = 40 };
+	struct order_tree *place = order_tree_new();
+	char names[FILES * 4 + 1] = "";
+
+	(void)state;
+	for (unsigned i = 0; i < FILES; i++)
+		snprintf(names + strlen(names), 5, "%sp%02u", i ? " " : "", i);
+	order_tree_fill(place, "a/ b/");
+	order_tree_fill(place, names);
+	order_tree_fill(place, names);
+	finish(place, MIB);
+	expect(place, NULL, "80");
+}
+
 static void a_little_in_common_does_not_relate(void **state)
 {
 	struct order_tree *place = order_tree_new();
@@ -294,6 +311,7 @@ int main(void)
 		cmocka_unit_test(small_ones_are_one_group_or_part_of_the_largest),
 		cmocka_unit_test(the_reach_of_the_codec_counts),
 		cmocka_unit_test(names_that_differ_in_digits_relate),
+		cmocka_unit_test(all_files_with_equal_names_count),
 		cmocka_unit_test(a_little_in_common_does_not_relate),
 		cmocka_unit_test(similar_contents_relate),
 		cmocka_unit_test(similar_samples_relate),
