@@ -7,8 +7,8 @@
 #include "write/input/source.h"
 #include "write/order/unrelated/part_samples.h"
 
-/* Bytes of a run, of which one in RUNS_PER_KEPT is kept: those of equal bytes are, or are not, in
- * every part. */
+/* Bytes of a run, of which one in RUNS_PER_KEPT is kept. Its bytes alone decide, so an equal run is kept
+ * in every part that has it. */
 #define RUN_BYTES     12
 #define RUNS_PER_KEPT 16
 
