@@ -110,12 +110,8 @@ int dw_order_sort(const struct order_input *input, uint32_t *numbers, size_t cou
 		return ret;
 	if ((ret = ops->sort(input, numbers + large, count - large, err)) < 0)
 		return ret;
-	if (!options->order_callback)
-		return 0;
-	/* It may mix what the order has separated. */
-	for (size_t i = 0; i < count; i++)
-		input->contents->fragments[numbers[i]].group = 0;
-	return dw_order_by_callback(input, numbers, count, err);
+	return options->order_callback ? dw_order_by_callback(input, numbers, count, err)
+				       : 0;
 }
 
 int dw_order_divide(const struct order_input *input, struct fragment_list *list,

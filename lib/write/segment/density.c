@@ -140,3 +140,24 @@ int dw_density(struct build_run *run, const struct tree *tree,
 		*density_out = DENSITY_UNIT;
 	return 0;
 }
+
+int dw_group_density(struct build_run *run, const struct tree *tree,
+		     const struct contents *contents, const uint32_t *numbers,
+		     size_t count, uint32_t group, uint32_t *density_out,
+		     dwarfs_error **err)
+{
+	auto_free uint32_t *members = NULL;
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		used += contents->fragments[numbers[i]].group == group;
+	if (used == count)
+		return dw_density(run, tree, contents, numbers, count, density_out, err);
+	if (!(members = dw_calloc(used + 1, sizeof(*members))))
+		return dw_fail_nomem(err);
+	used = 0;
+	for (size_t i = 0; i < count; i++)
+		if (contents->fragments[numbers[i]].group == group)
+			members[used++] = numbers[i];
+	return dw_density(run, tree, contents, members, used, density_out, err);
+}

@@ -16,4 +16,10 @@ int dw_density(struct build_run *run, const struct tree *tree,
 	       const struct contents *contents, const uint32_t *numbers, size_t count,
 	       uint32_t *density_out, dwarfs_error **err);
 
+/* The same of those of the fragments that are in a group, wherever they are among the others. */
+int dw_group_density(struct build_run *run, const struct tree *tree,
+		     const struct contents *contents, const uint32_t *numbers,
+		     size_t count, uint32_t group, uint32_t *density_out,
+		     dwarfs_error **err);
+
 #endif

@@ -40,24 +40,14 @@ static bool is_after_kept(const struct segmenter *segmenter)
 	return segmenter->in->kept && segmenter->in->settings->lookback > 1;
 }
 
-static uint32_t group_at(const struct segment_input *in, size_t place)
-{
-	return in->contents->fragments[in->numbers[place]].group;
-}
-
-/* By the density of the fragments of the group from this place on that follow one another. */
-static int choose_minima(const struct segmenter *segmenter, size_t place,
+static int choose_minima(const struct segmenter *segmenter, uint32_t group,
 			 struct match_minima *minima_out, dwarfs_error **err)
 {
 	const struct segment_input *in = segmenter->in;
-	size_t end = place;
 	uint32_t density;
-	int ret;
+	int ret = dw_group_density(in->run, in->tree, in->contents, in->numbers,
+				   in->count, group, &density, err);
 
-	while (end < in->count && group_at(in, end) == group_at(in, place))
-		end++;
-	ret = dw_density(in->run, in->tree, in->contents, in->numbers + place,
-			 end - place, &density, err);
 	if (ret == 0)
 		*minima_out =
 			dw_match_minima(in->settings, density, segmenter->granularity,
@@ -67,7 +57,8 @@ static int choose_minima(const struct segmenter *segmenter, size_t place,
 
 int dw_segmenter_turn_group(struct segmenter *segmenter, size_t place, dwarfs_error **err)
 {
-	uint32_t group = group_at(segmenter->in, place);
+	const struct segment_input *in = segmenter->in;
+	uint32_t group = in->contents->fragments[in->numbers[place]].group;
 	struct match_minima *minima;
 	int ret;
 
@@ -79,7 +70,7 @@ int dw_segmenter_turn_group(struct segmenter *segmenter, size_t place, dwarfs_er
 	while (segmenter->group_count <= group)
 		segmenter->minima[segmenter->group_count++] = (struct match_minima){ 0 };
 	minima = &segmenter->minima[group];
-	if (minima->far == 0 && (ret = choose_minima(segmenter, place, minima, err)) < 0)
+	if (minima->far == 0 && (ret = choose_minima(segmenter, group, minima, err)) < 0)
 		return ret;
 	segmenter->group = group;
 	dw_matcher_set_minima(segmenter->matcher, minima->far, minima->near);

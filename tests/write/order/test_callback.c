@@ -41,10 +41,6 @@ static void a_callback_has_the_last_word(void **state)
 	place->options.order_callback_user = &answer;
 	order_tree_sort(place, "path");
 	order_tree_expect(place, "d.bin b.txt c/x.txt a/x.txt a/y.bin c/w.bin");
-	/* Groups of an order are not those of the callback. */
-	place->contents.fragments[3].group = 1;
-	order_tree_sort(place, "path");
-	assert_int_equal(place->contents.fragments[3].group, 0);
 	answer = 1;
 	assert_int_equal(dw_order_parse("path", &spec, NULL), 0);
 	assert_int_equal(dw_order_sort(&input, place->numbers, 6, NULL),

@@ -67,11 +67,38 @@ static void without_bytes_it_is_that_of_text(void **state)
 	order_tree_free(place);
 }
 
+/* Fragments of two groups in turns: random bytes, and zeros. */
+static void a_group_has_its_own_density(void **state)
+{
+	static uint8_t data[6 * SIZE];
+	struct order_tree *place;
+	uint32_t random = 1, density[3];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++) {
+		random = random * UINT32_C(1664525) + UINT32_C(1013904223);
+		data[i] = i / SIZE % 2 ? 0 : (uint8_t)(random >> 24);
+	}
+	place = order_tree_with_bytes(data, SIZE);
+	for (size_t i = 0; i < 6; i++)
+		place->contents.fragments[i].group = i % 2;
+	for (uint32_t group = 0; group < 3; group++)
+		assert_int_equal(dw_group_density(&place->run, &place->tree,
+						  &place->contents, place->numbers, 6,
+						  group, &density[group], NULL),
+				 0);
+	assert_int_equal(density[0], DENSITY_UNIT);
+	assert_in_range(density[1], 1, DENSITY_UNIT / 20);
+	assert_int_equal(density[2], DENSITY_UNIT / 4); /* nothing is in it */
+	order_tree_free(place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_density_follows_the_bytes),
 		cmocka_unit_test(without_bytes_it_is_that_of_text),
+		cmocka_unit_test(a_group_has_its_own_density),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

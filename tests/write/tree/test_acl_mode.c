@@ -32,6 +32,17 @@ static size_t make(uint8_t *value, const struct entry *entries, size_t count)
 	return 4 + 8 * count;
 }
 
+static void expect(const struct entry *before, const struct entry *after, size_t count,
+		   uint32_t mode)
+{
+	uint8_t value[64], expected[64];
+	size_t size = make(value, before, count);
+
+	make(expected, after, count);
+	dw_acl_set_mode(value, size, mode);
+	assert_memory_equal(value, expected, size);
+}
+
 static void owner_mask_and_others_change(void **state)
 {
 	const struct entry before[] = {
@@ -40,26 +51,18 @@ static void owner_mask_and_others_change(void **state)
 	const struct entry after[] = {
 		{ 1, 7 }, { 2, 6 }, { 4, 4 }, { 16, 5 }, { 32, 0 }
 	};
-	uint8_t value[64], expected[64];
-	size_t size = make(value, before, 5);
 
 	(void)state;
-	make(expected, after, 5);
-	dw_acl_set_mode(value, size, 0104750);
-	assert_memory_equal(value, expected, size);
+	expect(before, after, 5, 0104750);
 }
 
 static void without_a_mask_the_group_changes(void **state)
 {
 	const struct entry before[] = { { 1, 6 }, { 4, 4 }, { 32, 4 } };
 	const struct entry after[] = { { 1, 6 }, { 4, 0 }, { 32, 1 } };
-	uint8_t value[64], expected[64];
-	size_t size = make(value, before, 3);
 
 	(void)state;
-	make(expected, after, 3);
-	dw_acl_set_mode(value, size, 0601);
-	assert_memory_equal(value, expected, size);
+	expect(before, after, 3, 0601);
 }
 
 static void other_values_stay(void **state)
