@@ -453,7 +453,12 @@ DWARFS_API void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *archive_
 DWARFS_API void dwarfs_archive_export_set_uid(dwarfs_archive_export *archive_export,
 					      uint32_t uid);
 
-/** Set one group for all entries, instead of those in the image. Threads: one. Since 0.1. */
+/**
+ * Set one group for all entries, instead of those in the image. Files whose group changes lose their
+ * setgid bit.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_archive_export_set_gid(dwarfs_archive_export *archive_export,
 					      uint32_t gid);
 

@@ -115,7 +115,7 @@ static int set_ids(struct export_run *run, dwarfs_error **err)
 	return 0;
 }
 
-/* A setuid or setgid bit is not for another owner or group. */
+/* Without the setuid or setgid bit of a file whose owner or group is replaced by another one. */
 static uint32_t exported_mode(const struct export_run *run)
 {
 	const struct dwarfs_archive_export *export = run->export;
@@ -348,7 +348,7 @@ static int set_entry_device(struct export_run *run, dwarfs_error **err)
 	return 0;
 }
 
-/* libarchive ends the archive at some of these. */
+/* At some types that a format has not, libarchive ends the archive; here only the entry is refused. */
 static int check_type(const struct export_run *run, dwarfs_error **err)
 {
 	const struct export_format *format = run->format;
