@@ -8,7 +8,9 @@
  *     dwarfs_builder_write_path(builder, "photos.dwarfs", false, &err);
  *     dwarfs_builder_free(builder);
  *
- * A builder starts with defaults for all options, takes an input, and writes one image.
+ * A builder starts with defaults for all options, takes an input, and writes one image. Once it
+ * has run, successfully or not, functions that change it or add to it return DWARFS_ERR_INVALID,
+ * and those without a result do nothing.
  * The image is the same for any number of workers, except for the time at which it was made,
  * see dwarfs_builder_set_create_timestamp() and dwarfs_builder_set_history_timestamps().
  * Threads: a builder belongs to one thread at a time, except where a comment says otherwise.

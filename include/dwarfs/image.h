@@ -489,7 +489,9 @@ typedef void (*dwarfs_finding_fn)(enum dwarfs_finding severity, int code, int64_
 				  const char *message, void *user);
 
 /**
- * Check an image. The check does not stop at findings.
+ * Check an image. The check does not stop at findings. It stops where the source of the image
+ * fails for a reason that says nothing of the image: with any code but those of damage, or
+ * with DWARFS_ERR_IO of a callback. An IO error of a file is a finding, as of a damaged disk.
  *
  * A library that was built without nettle (see dwarfs_digest_name(): "sha512-256" is not
  * listed) has no SHA-512/256. DWARFS_CHECK_INTEGRITY then verifies XXH3 and decompresses every
@@ -505,7 +507,8 @@ typedef void (*dwarfs_finding_fn)(enum dwarfs_finding severity, int code, int64_
  *                    some; may be NULL
  * @param err         receives the first error on failure; may be NULL
  * @return 0 when there are no errors (there may be warnings); the code of the first
- *         error; DWARFS_ERR_UNSUPPORTED if hashes could not be verified, see above;
+ *         error; the code of the source where that ends the check, whatever was found
+ *         before; DWARFS_ERR_UNSUPPORTED if hashes could not be verified, see above;
  *         DWARFS_ERR_RANGE for an unknown level; DWARFS_ERR_CANCELLED; or DWARFS_ERR_NOMEM
  *
  * Threads: any. Since 0.1.

@@ -184,13 +184,15 @@ DWARFS_API int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_
  * overlap; the ranges between them, before the first and after the last one are holes.
  *
  * @param data_out    receives the bytes; they must be valid until the next call
- * @param bytes_out   receives how many; 0 is accepted
+ * @param bytes_out   receives how many; a piece of 0 bytes ends at its offset, and so can
+ *                    end a file with a hole
  * @param offset_out  receives their offset in the file, in bytes; if not set, they follow
  *                    the previous piece
  * @param err         receives the reason of a failure; may be NULL
  * @param user        as given to dwarfs_item_set_reader()
  * @return 1 for a piece, 0 at the end, or a negative DWARFS_ERR_*, which
- *         dwarfs_builder_add_item() returns
+ *         dwarfs_builder_add_item() returns; it returns DWARFS_ERR_INVALID for a piece before
+ *         the end of the last one or beyond the announced size, and for bytes at NULL
  *
  * Threads: called by the thread that adds the item, during that call.
  */
@@ -350,7 +352,8 @@ DWARFS_API int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *
  * @param builder  a builder
  * @param err      receives the details on failure; may be NULL
  * @return 0; for the first invalid link, DWARFS_ERR_NOT_FOUND, or DWARFS_ERR_INVALID when
- *         its target is a directory; DWARFS_ERR_NOMEM
+ *         its target is a directory; DWARFS_ERR_INVALID once the builder has run;
+ *         DWARFS_ERR_NOMEM
  *
  * Threads: one. Since 0.1.
  */

@@ -26,7 +26,8 @@ enum dwarfs_phase {
 				  items are its entries */
 	DWARFS_PHASE_OPEN,   /**< finding and reading the metadata of an image */
 	DWARFS_PHASE_READ,   /**< reading many files */
-	DWARFS_PHASE_DONE,   /**< the last call of an operation that succeeded */
+	DWARFS_PHASE_DONE, /**< the last call, of an operation that succeeded: what the callback
+				  returns is ignored */
 };
 
 /**
@@ -35,7 +36,8 @@ enum dwarfs_phase {
  * @param progress  the state of the operation
  * @param err       receives why the callback stops; may be NULL
  * @param user      as given to dwarfs_task_set_progress()
- * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
+ * @return 0 to go on, or a negative DWARFS_ERR_* code to stop; ignored in the phase
+ *         DWARFS_PHASE_DONE, where there is nothing left to stop
  *
  * Threads: called by the thread that runs the operation, at most ten times a second, and also
  * at each change of phase.

@@ -33,7 +33,9 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
  * that is not a regular one, such as /dev/null or a pipe, is written in place. A named
  * pipe that no process reads yet is opened by the first write, which waits until one
  * does; the task of the operation can cancel this wait. If nothing is written, freeing
- * the sink lets processes that wait to read the pipe read its end.
+ * the sink lets processes that wait to read the pipe read its end. Where the path is a symbolic
+ * link, the file that it names is replaced, and the link stays; a link to a file that does not
+ * exist is refused.
  *
  * A temporary file that a killed process left for the same path is removed. If another process
  * replaces or creates the file between this call and the end, the operation fails with
@@ -46,7 +48,8 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
  * @param overwrite  replace an existing regular file
  * @param sink_out   receives the sink; free it with dwarfs_sink_free()
  * @param err        receives the details on failure; may be NULL
- * @return 0; DWARFS_ERR_EXISTS; DWARFS_ERR_NO_SPACE, _ACCESS, _IS_DIR, _IO or _NOMEM
+ * @return 0; DWARFS_ERR_EXISTS; DWARFS_ERR_INVALID for an empty path; DWARFS_ERR_NO_SPACE,
+ *         _ACCESS, _NOT_FOUND, _NOT_DIR, _IS_DIR, _IO or _NOMEM
  *
  * Threads: any. Since 0.1.
  */
@@ -108,7 +111,8 @@ DWARFS_API int dwarfs_sink_new(dwarfs_sink_write_fn write, dwarfs_io_close_fn cl
  * @param overwrite  whether an existing regular file would be replaced
  * @param sink_out   receives the sink; free it with dwarfs_sink_free()
  * @param err        receives the details on failure; may be NULL
- * @return 0; DWARFS_ERR_EXISTS and _IS_DIR as dwarfs_sink_open(); DWARFS_ERR_NOMEM
+ * @return 0; or a code as of dwarfs_sink_open(), also where the directory of the path does not
+ *         exist or must not be written
  *
  * Threads: any. Since 0.1.
  */

@@ -124,6 +124,11 @@ int dw_progress_enter(struct dwarfs_progress *progress, enum dwarfs_phase phase,
 	return dw_progress_tick(progress, err);
 }
 
+void dw_progress_done(struct dwarfs_progress *progress)
+{
+	(void)dw_progress_enter(progress, DWARFS_PHASE_DONE, NULL);
+}
+
 enum dwarfs_phase dwarfs_progress_phase(const dwarfs_progress *progress)
 {
 	if (!progress)

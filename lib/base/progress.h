@@ -48,6 +48,9 @@ int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err);
 int dw_progress_enter(struct dwarfs_progress *progress, enum dwarfs_phase phase,
 		      dwarfs_error **err);
 
+/* The last call, of an operation that succeeded: it can no longer be stopped. */
+void dw_progress_done(struct dwarfs_progress *progress);
+
 /* DWARFS_PROGRESS_REMAINING_NS at a given time, on the clock of started_ns. */
 uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t now_ns);
 

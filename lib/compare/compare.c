@@ -345,7 +345,9 @@ static int run_compare(dwarfs_compare *compare, struct differ *differ,
 	differ->resolution_ns = coarsest(compare);
 	ret = dw_differ_run(differ, err);
 	memcpy(compare->counts, differ->counts, sizeof(compare->counts));
-	return ret < 0 ? ret : dw_progress_enter(progress, DWARFS_PHASE_DONE, err);
+	if (ret == 0)
+		dw_progress_done(progress);
+	return ret;
 }
 
 int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,

@@ -171,7 +171,7 @@ static int run(struct job *job, dwarfs_error **err)
 	dw_xattr_losses_tell(&job->losses, job->image);
 	if (ret == 0 && job->first_code == 0) {
 		atomic_store(&job->counts.shown, 0);
-		ret = dw_progress_enter(&job->progress, DWARFS_PHASE_DONE, err);
+		dw_progress_done(&job->progress);
 	}
 	return ret < 0 ? ret : outcome(job, err);
 }

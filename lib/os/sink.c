@@ -67,6 +67,13 @@ static int new_sink(dwarfs_sink **sink_out, dwarfs_error **err)
 	return *sink_out ? 0 : dw_fail_nomem(err);
 }
 
+static int check_path(const char *path, dwarfs_error **err)
+{
+	return path[0] ? 0
+		       : dw_fail(err, DWARFS_ERR_INVALID,
+				 "the path of the output is empty");
+}
+
 int dwarfs_sink_open(const char *path, bool overwrite, dwarfs_sink **sink_out,
 		     dwarfs_error **err)
 {
@@ -75,7 +82,7 @@ int dwarfs_sink_open(const char *path, bool overwrite, dwarfs_sink **sink_out,
 
 	if (!path || !sink_out)
 		return dw_fail_null(err, "path and sink_out");
-	if ((ret = new_sink(&sink, err)) < 0)
+	if ((ret = check_path(path, err)) < 0 || (ret = new_sink(&sink, err)) < 0)
 		return ret;
 	if (!(sink->path = dw_strdup(path)))
 		return dw_fail_nomem(err);
@@ -139,7 +146,8 @@ static int inspect_target(dwarfs_sink *sink, const char *path, bool overwrite,
 	int ret;
 
 	if (!real)
-		return errno == ENOMEM ? dw_fail_nomem(err) : 0; /* there is none */
+		return errno == ENOMEM ? dw_fail_nomem(err)
+				       : dw_output_check_new(path, err);
 	if ((ret = dw_stat_at(AT_FDCWD, real, &sink->target)) < 0)
 		return dw_output_fail(err, -ret, "cannot open output file", path);
 	type = sink->target.mode & TYPE_MASK;
@@ -164,7 +172,8 @@ int dwarfs_sink_to_nothing(const char *path, bool overwrite, dwarfs_sink **sink_
 	sink->is_dry = true;
 	if (path && !(sink->path = dw_strdup(path)))
 		return dw_fail_nomem(err);
-	if (path && (ret = inspect_target(sink, path, overwrite, err)) < 0)
+	if (path && ((ret = check_path(path, err)) < 0 ||
+		     (ret = inspect_target(sink, path, overwrite, err)) < 0))
 		return ret;
 	*sink_out = dw_steal(sink);
 	return 0;

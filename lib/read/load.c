@@ -94,8 +94,7 @@ int dwarfs_load(const dwarfs_image *image, const char *path, size_t max_bytes,
 	if ((ret = read_pieces(file, data, (size_t)bytes, &progress, err)) < 0)
 		return ret;
 	progress.items_done = 1;
-	if ((ret = dw_progress_enter(&progress, DWARFS_PHASE_DONE, err)) < 0)
-		return ret;
+	dw_progress_done(&progress);
 	data[bytes] = '\0';
 	*data_out = dw_steal(data);
 	*bytes_out = (size_t)bytes;

@@ -30,6 +30,8 @@ int dwarfs_builder_set_recompress_categories(dwarfs_builder *builder,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	char *copy = categories ? dw_strdup(categories) : NULL;
 
@@ -54,6 +56,8 @@ int dwarfs_builder_set_max_unused(dwarfs_builder *builder, uint32_t percent,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (percent > 100)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32 " percent of a block: it is 0 to 100", percent);
@@ -79,7 +83,7 @@ static int check_parts(uint32_t parts, dwarfs_error **err)
 static int check_builder(const dwarfs_builder *builder, dwarfs_error **err)
 {
 	if (builder->ran)
-		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has run");
+		return dw_fail_ran(err);
 	if (builder->assembly || builder->root_fd >= 0)
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "the builder has an input already");

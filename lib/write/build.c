@@ -499,7 +499,7 @@ int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
 		return ret;
 	build.run.progress.bytes_total = build.run.progress.bytes_done;
 	build.run.progress.items_total = build.run.progress.items_done;
-	(void)dw_progress_enter(&build.run.progress, DWARFS_PHASE_DONE, NULL);
+	dw_progress_done(&build.run.progress);
 	return 0;
 }
 
@@ -532,8 +532,7 @@ static int run_build(dwarfs_builder *builder, struct source_image *image,
 		return ret;
 	builder->counts[DWARFS_COUNT_BYTES_OUT] =
 		builder->options.header.size + build.sections.bytes;
-	/* The image is complete: ignore a cancellation. */
-	(void)dw_progress_enter(&build.run.progress, DWARFS_PHASE_DONE, NULL);
+	dw_progress_done(&build.run.progress);
 	return 0;
 }
 

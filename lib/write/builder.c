@@ -117,6 +117,8 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	auto_free char *copy = dw_strdup(path);
 	auto_fd int fd = -1;

@@ -14,6 +14,9 @@
 struct assembly;
 struct category_total;
 
+/* A builder runs once: what changes it afterwards would do nothing. */
+#define dw_fail_ran(err) dw_fail(err, DWARFS_ERR_INVALID, "the builder has run")
+
 struct dwarfs_builder {
 	dwarfs_context *context;
 	struct build_options options;

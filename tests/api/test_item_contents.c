@@ -111,6 +111,71 @@ static void pieces_make_a_file_with_holes(void **state)
 	end(image, &bytes);
 }
 
+/* The crate reads no holes; such a file is one of an image that only this library reads. */
+static void an_empty_piece_ends_at_its_offset(void **state)
+{
+	static const struct piece hole_at_end[] = { { 0, "first" }, { 1 << 20, "" } },
+				  hole_alone[] = { { 1 << 20, "" } },
+				  nothing_new[] = { { 0, "first" }, { UINT64_MAX, "" } };
+	dwarfs_builder *builder = new_plain_builder();
+	uint8_t *expected = calloc(1, 1 << 20);
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	struct bytes bytes;
+
+	(void)state;
+	assert_non_null(expected);
+	assert_success(add_script(builder, "alone", UINT64_MAX, hole_alone, 1, 0, &err),
+		       err);
+	assert_success(add_script(builder, "end", UINT64_MAX, hole_at_end, 2, 0, &err),
+		       err);
+	assert_success(add_script(builder, "known", 1 << 20, hole_at_end, 2, 0, &err),
+		       err);
+	assert_success(add_script(builder, "short", UINT64_MAX, nothing_new, 2, 0, &err),
+		       err);
+	image = finish(builder, &bytes);
+	expect_bytes(image, "alone", expected, 1 << 20);
+	memcpy(expected, "first", 5);
+	expect_bytes(image, "end", expected, 1 << 20);
+	expect_bytes(image, "known", expected, 1 << 20);
+	expect_text(image, "short", "first");
+	free(expected);
+	end(image, &bytes);
+}
+
+static int read_null(const void **data_out, size_t *bytes_out, uint64_t *offset_out,
+		     dwarfs_error **err, void *user)
+{
+	(void)offset_out;
+	(void)err;
+	(void)user;
+	*data_out = NULL;
+	*bytes_out = 7;
+	return 1;
+}
+
+static void pieces_that_cannot_be_right_are_refused(void **state)
+{
+	static const struct piece back[] = { { 0, "some" }, { 2, "" } },
+				  beyond[] = { { 0, "some" }, { 6, "" } };
+	dwarfs_builder *builder = new_plain_builder();
+	dwarfs_item *item = new_item(FILE_MODE);
+	dwarfs_error *err = NULL;
+
+	(void)state;
+	assert_failure(add_script(builder, "back", UINT64_MAX, back, 2, 0, &err),
+		       DWARFS_ERR_INVALID, err);
+	assert_failure(add_script(builder, "beyond", 5, beyond, 2, 0, &err),
+		       DWARFS_ERR_INVALID, err);
+	assert_int_equal(dwarfs_item_set_reader(item, UINT64_MAX, read_null, NULL, NULL),
+			 0);
+	assert_int_equal(add_item(builder, "null", item, &err), DWARFS_ERR_INVALID);
+	assert_non_null(strstr(dwarfs_error_message(err), "NULL"));
+	dwarfs_error_free(err);
+	dwarfs_item_free(item);
+	dwarfs_builder_free(builder);
+}
+
 static void a_reader_that_fails_takes_nothing_else_with_it(void **state)
 {
 	static const struct piece good[] = { { 0, "good" } };
@@ -416,6 +481,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_make_a_file_with_holes),
+		cmocka_unit_test(an_empty_piece_ends_at_its_offset),
+		cmocka_unit_test(pieces_that_cannot_be_right_are_refused),
 		cmocka_unit_test(a_reader_that_fails_takes_nothing_else_with_it),
 		cmocka_unit_test(files_too_large_for_any_number_are_refused),
 		cmocka_unit_test(pieces_at_the_end_of_all_numbers_are_refused),

@@ -543,6 +543,30 @@ static void a_task_can_be_cancelled_during_the_operation(void **state)
 	all_are_cancelled_at(state, 1);
 }
 
+static int refuse_the_end(const dwarfs_progress *progress, dwarfs_error **err, void *user)
+{
+	if (dwarfs_progress_phase(progress) != DWARFS_PHASE_DONE)
+		return 0;
+	++*(int *)user;
+	return dwarfs_error_set(err, DWARFS_ERR_NO_SPACE, 0, "too late");
+}
+
+static void the_last_call_stops_nothing(void **state)
+{
+	int calls = 0, expected = 0;
+	dwarfs_task *task = new_task(refuse_the_end, &calls);
+	dwarfs_error *err = NULL;
+
+	for (size_t i = 0; i < OPERATIONS; i++) {
+		if (!is_built_in(&operations[i]))
+			continue;
+		assert_success(operations[i].run(*state, task, &err), err);
+		assert_true(calls > expected);
+		expected = calls;
+	}
+	dwarfs_task_free(task);
+}
+
 static void one_task_serves_several_operations(void **state)
 {
 	struct watch watch = { 0 };
@@ -575,6 +599,7 @@ int main(void)
 		cmocka_unit_test(the_bytes_are_those_of_the_blocks),
 		cmocka_unit_test(a_task_can_be_cancelled_before_the_operation),
 		cmocka_unit_test(a_task_can_be_cancelled_during_the_operation),
+		cmocka_unit_test(the_last_call_stops_nothing),
 		cmocka_unit_test(one_task_serves_several_operations),
 		cmocka_unit_test(adding_is_cancelled),
 	};

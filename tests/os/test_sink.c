@@ -110,6 +110,55 @@ static void nothing_is_written(void **state)
 			 DWARFS_ERR_INVALID);
 }
 
+/* A link is followed, and where it cannot be, no file takes its place. */
+static void links_stay(void **state)
+{
+	char folder[] = "/tmp/dwarfs-sink-XXXXXX", path[64], link[64];
+	dwarfs_error *err = NULL;
+	dwarfs_sink *sink = NULL;
+	struct stat st;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/file", folder);
+	snprintf(link, sizeof(link), "%s/link", folder);
+	assert_int_equal(symlink("file", link), 0);
+	for (int overwrite = 0; overwrite < 2; overwrite++) {
+		assert_int_equal(dwarfs_sink_open(link, overwrite, &sink, &err),
+				 DWARFS_ERR_EXISTS);
+		assert_non_null(strstr(dwarfs_error_message(err), "symbolic link"));
+		assert_int_equal(dwarfs_sink_to_nothing(link, overwrite, &sink, &err),
+				 DWARFS_ERR_EXISTS);
+		dwarfs_error_free(err);
+		err = NULL;
+	}
+	assert_int_equal(dwarfs_sink_open(path, false, &sink, NULL), 0);
+	write_all(sink, "file");
+	dwarfs_sink_free(sink);
+	assert_int_equal(dwarfs_sink_open(link, true, &sink, NULL), 0);
+	write_all(sink, "changed");
+	dwarfs_sink_free(sink);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 7);
+	unlink(link);
+	unlink(path);
+	rmdir(folder);
+}
+
+static void paths_that_cannot_be_made_are_refused_at_once(void **state)
+{
+	static const char *const paths[] = { "", "/tmp/dwarfs-none/image" };
+	static const int codes[] = { DWARFS_ERR_INVALID, DWARFS_ERR_NOT_FOUND };
+	dwarfs_sink *sink = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(dwarfs_sink_open(paths[i], true, &sink, NULL), codes[i]);
+		assert_int_equal(dwarfs_sink_to_nothing(paths[i], true, &sink, NULL),
+				 codes[i]);
+	}
+}
+
 /* The bytes are given to the caller only once. */
 static void taken_memory_is_gone(void **state)
 {
@@ -503,6 +552,8 @@ int main(void)
 		cmocka_unit_test(taken_memory_is_gone),
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test(a_callback_takes_bytes),
+		cmocka_unit_test(links_stay),
+		cmocka_unit_test(paths_that_cannot_be_made_are_refused_at_once),
 		cmocka_unit_test(a_callback_fails_with_its_own_code),
 		cmocka_unit_test(a_cancelled_task_stops_the_writing),
 		TEST(a_file_appears_when_it_is_complete),

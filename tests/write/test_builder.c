@@ -149,6 +149,67 @@ static void a_sink_takes_one_image(void **state)
 	assert_int_equal(all.closed, 1);
 }
 
+/* Whatever would change an image that is written already says so. */
+static void a_builder_that_has_run_is_not_changed(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 1);
+	dwarfs_error *err = NULL;
+	dwarfs_item *item = NULL;
+
+	assert_int_equal(dwarfs_item_new(0100644, &item, NULL), 0);
+	assert_int_equal(dwarfs_builder_scan(builder, &err), 0);
+#define REFUSED(call)                                                                    \
+	do {                                                                             \
+		assert_int_equal(call, DWARFS_ERR_INVALID);                              \
+		assert_non_null(err);                                                    \
+		assert_non_null(                                                         \
+			strstr(dwarfs_error_message(err), "the builder has run"));       \
+		dwarfs_error_free(err);                                                  \
+		err = NULL;                                                              \
+	} while (0)
+	REFUSED(dwarfs_builder_add_directory(builder, ".", &err));
+	REFUSED(dwarfs_builder_add_item(builder, "a", 1, item, &err));
+	REFUSED(dwarfs_builder_add_tree(builder, ".", "", 0, &err));
+	REFUSED(dwarfs_builder_begin_layer(builder, &err));
+	REFUSED(dwarfs_builder_check_links(builder, &err));
+	REFUSED(dwarfs_builder_set_on_conflict(builder, DWARFS_CONFLICT_LAST, &err));
+	REFUSED(dwarfs_builder_set_spool(builder, NULL, 1 << 20, &err));
+	REFUSED(dwarfs_builder_add_filter(builder, "- x", &err));
+	REFUSED(dwarfs_builder_add_path(builder, "x", &err));
+	REFUSED(dwarfs_builder_set_file_hash(builder, "sha256", &err));
+	REFUSED(dwarfs_builder_set_scan_workers(builder, 1, &err));
+	REFUSED(dwarfs_builder_set_level(builder, 3, &err));
+	REFUSED(dwarfs_builder_set_block_bits(builder, 20, &err));
+	REFUSED(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, "null", &err));
+	REFUSED(dwarfs_builder_set_category_codec(builder, "<default>", "null", &err));
+	REFUSED(dwarfs_builder_set_category_order(builder, "<default>", "path", &err));
+	REFUSED(dwarfs_builder_set_order(builder, "path", &err));
+	REFUSED(dwarfs_builder_set_window(builder, NULL, 10, &err));
+	REFUSED(dwarfs_builder_set_digests(builder, DWARFS_DIGESTS_NEVER, &err));
+	REFUSED(dwarfs_builder_set_window_step(builder, NULL, 1, &err));
+	REFUSED(dwarfs_builder_set_lookback(builder, NULL, 1, &err));
+	REFUSED(dwarfs_builder_set_memory_limit(builder, 1 << 30, &err));
+	REFUSED(dwarfs_builder_set_process_memory_limit(builder, 1 << 30, &err));
+	REFUSED(dwarfs_builder_set_compress_niceness(builder, 1, &err));
+	REFUSED(dwarfs_builder_set_time(builder, 1, 0, &err));
+	REFUSED(dwarfs_builder_set_chmod(builder, "u+w", &err));
+	REFUSED(dwarfs_builder_set_umask(builder, 022, &err));
+	REFUSED(dwarfs_builder_set_time_resolution(builder, 1, &err));
+	REFUSED(dwarfs_builder_add_xattr_rule(builder, true, "user.*", &err));
+	REFUSED(dwarfs_builder_set_pack_metadata(builder, "auto", &err));
+	REFUSED(dwarfs_builder_add_history_argument(builder, "x", &err));
+	REFUSED(dwarfs_builder_set_header(builder, "#!", 2, &err));
+	REFUSED(dwarfs_builder_set_categorizers(builder, "pcmaudio", &err));
+	REFUSED(dwarfs_builder_set_incompressible(builder, 1, 1, 1.0, 1, true, &err));
+	REFUSED(dwarfs_builder_add_hot_path(builder, "x", &err));
+	REFUSED(dwarfs_builder_add_category(builder, "x", &err));
+	REFUSED(dwarfs_builder_set_recompress_categories(builder, "x", &err));
+	REFUSED(dwarfs_builder_set_max_unused(builder, 10, &err));
+#undef REFUSED
+	dwarfs_item_free(item);
+	dwarfs_builder_free(builder);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
@@ -158,6 +219,7 @@ int main(void)
 		TEST(callbacks_take_the_image),
 		TEST(an_image_in_memory_can_be_opened),
 		TEST(a_sink_takes_one_image),
+		TEST(a_builder_that_has_run_is_not_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -385,9 +385,8 @@ static int write_archive(struct export_run *run, const char *filters, bool *is_c
 		dw_error_copy(err, run->first_code, run->first);
 		return run->first_code;
 	}
-	ret = dw_progress_enter(&run->progress, DWARFS_PHASE_DONE, err);
-	*is_complete = ret == 0;
-	return ret;
+	dw_progress_done(&run->progress);
+	return 0;
 }
 
 int dw_export_run(struct dwarfs_archive_export *export, dwarfs_sink *output,

@@ -341,7 +341,7 @@ static int read_archive(struct import_job *job, dwarfs_error **err)
 	job->import->is_complete = true;
 	job->progress.items_total = job->progress.items_done;
 	dw_locale_pause(&job->locale);
-	(void)dw_progress_enter(&job->progress, DWARFS_PHASE_DONE, NULL);
+	dw_progress_done(&job->progress);
 	return job->first_code ? dw_error_copy(err, job->first_code, job->first) : 0;
 }
 

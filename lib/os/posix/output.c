@@ -236,6 +236,32 @@ static int wait_for_fifo(struct output *output, struct dwarfs_progress *progress
 	return 0;
 }
 
+/* A link whose file is missing would be replaced by the output, while others are followed. */
+static int check_no_link(const char *path, dwarfs_error **err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return 0;
+	return dw_error_at_path(err,
+				dw_fail(err, DWARFS_ERR_EXISTS,
+					"output file '%s' is a symbolic link to a file "
+					"that does not exist",
+					path),
+				path);
+}
+
+int dw_output_check_new(const char *path, dwarfs_error **err)
+{
+	auto_free char *folder = dw_folder_of(path);
+
+	if (!folder)
+		return dw_fail_nomem(err);
+	if (access(folder, W_OK | X_OK) != 0)
+		return dw_output_fail(err, errno, "cannot open output file", path);
+	return check_no_link(path, err);
+}
+
 int dw_output_create(const char *path, bool overwrite, struct output **output_out,
 		     dwarfs_error **err)
 {
@@ -264,6 +290,8 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 	}
 	if (exists && !overwrite)
 		return dw_output_fail_exists(err, path);
+	if (!exists && (ret = check_no_link(path, err)) < 0)
+		return ret;
 	/* Replace the target of a link. */
 	if (exists && !(real = dw_real_path(path)) && errno == ENOMEM)
 		return dw_fail_nomem(err);

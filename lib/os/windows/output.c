@@ -84,6 +84,20 @@ static int open_new(struct output *output, dwarfs_error **err)
 	return ret < 0 ? dw_fail_errno(err, -ret, "cannot inspect the output") : 0;
 }
 
+int dw_output_check_new(const char *path, dwarfs_error **err)
+{
+	auto_free char *folder = dw_malloc(folder_length(path) + 2);
+	struct os_stat found;
+	int ret;
+
+	if (!folder)
+		return dw_fail_nomem(err);
+	snprintf(folder, folder_length(path) + 2, "%.*s.", (int)folder_length(path),
+		 path);
+	ret = dw_stat_at(AT_FDCWD, folder, &found);
+	return ret < 0 ? dw_output_fail(err, -ret, "cannot open output file", path) : 0;
+}
+
 int dw_output_create(const char *path, bool overwrite, struct output **output_out,
 		     dwarfs_error **err)
 {

@@ -280,7 +280,7 @@ int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 	    (ret = collect_pieces(&bulk, &why)) == 0)
 		ret = read_blocks(&bulk, &why);
 	if (ret == 0)
-		ret = dw_progress_enter(&bulk.progress, DWARFS_PHASE_DONE, &why);
+		dw_progress_done(&bulk.progress);
 	dw_pieces_free(&bulk.pieces);
 	dw_free(bulk.targets);
 	dwarfs_image_free(bulk.image);

@@ -472,11 +472,11 @@ uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image, uint32_t more)
 	return threads > 0 ? threads : 1;
 }
 
-static int end_progress(struct parallel *parallel, dwarfs_error **err)
+static void end_progress(struct parallel *parallel)
 {
 	parallel->progress.bytes_done = atomic_load(&parallel->bytes_done);
 	parallel->progress.items_done = atomic_load(&parallel->items_done);
-	return dw_progress_enter(&parallel->progress, DWARFS_PHASE_DONE, err);
+	dw_progress_done(&parallel->progress);
 }
 
 int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
@@ -510,7 +510,7 @@ int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
 	if (ret == 0)
 		ret = read_all_targets(&parallel, inodes, count, more, err);
 	if (ret == 0)
-		ret = end_progress(&parallel, err);
+		end_progress(&parallel);
 	dwarfs_error_free(parallel.why);
 	release_blocks(&parallel);
 	dwarfs_image_free(parallel.image);

@@ -14,6 +14,7 @@
 #include "hash/hash.h"
 #include "pool/pool.h"
 #include "read/image/image.h"
+#include "read/salvage/salvage.h"
 
 /* Larger blocks are hashed in pieces, unless they are decompressed. */
 #define LARGE_BLOCK_BYTES ((uint64_t)2 << 20)
@@ -75,6 +76,16 @@ static void measure_blocks(struct check *check)
 		if (chunk.offset + chunk.bytes > check->needed[chunk.block])
 			check->needed[chunk.block] = chunk.offset + chunk.bytes;
 	}
+}
+
+/* A code that says nothing of the image, such as a lost connection of the source, is no
+ * finding: it ends the check. */
+static int stop_unless_damage(const dwarfs_image *image, int code, dwarfs_error **why,
+			      dwarfs_error **err)
+{
+	if (dw_salvage_is_damage(image, code))
+		return 0;
+	return dw_callback_fail(code, why, err);
 }
 
 /* -- one section, on any thread ------------------------------------------------------ */
@@ -251,9 +262,9 @@ static int check_one_section(void *shared, void *worker, void *item, dwarfs_erro
 	struct section_job *job = item;
 
 	job->code = check_section(check, job, &job->error);
-	if (job->code == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
-	return 0;
+	return job->code < 0
+		       ? stop_unless_damage(check->image, job->code, &job->error, err)
+		       : 0;
 }
 
 /* -- the results, in order ----------------------------------------------------------- */
@@ -331,11 +342,12 @@ static void check_index(struct check *check)
 }
 
 /* Values that no rule covers must at least be within the data. */
-static int check_values(struct check *check)
+static int check_values(struct check *check, dwarfs_error **err)
 {
 	auto_error dwarfs_error *error = NULL;
 	dwarfs_metadata *values = NULL;
 	enum dwarfs_metadata_kind kind;
+	int stop;
 	int ret = dwarfs_metadata_new(check->image, &values, &error);
 
 	while (ret >= 0 && (ret = dwarfs_metadata_next(values, &kind, &error)) > 0)
@@ -343,29 +355,34 @@ static int check_values(struct check *check)
 		    dwarfs_metadata_field(values) <= MD_COMPACT_SYMLINKS)
 			dwarfs_metadata_skip(values);
 	dwarfs_metadata_free(values);
-	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
-		report_finding(check, DWARFS_FINDING_ERROR, check->image->metadata, ret,
-			       dwarfs_error_message(error));
-	return ret == DWARFS_ERR_NOMEM ? ret : 0;
+	if (ret >= 0)
+		return 0;
+	if ((stop = stop_unless_damage(check->image, ret, &error, err)) < 0)
+		return stop;
+	report_finding(check, DWARFS_FINDING_ERROR, check->image->metadata, ret,
+		       dwarfs_error_message(error));
+	return 0;
 }
 
 /* Each section was decoded on its own; together they have limits. */
-static int check_history(struct check *check)
+static int check_history(struct check *check, dwarfs_error **err)
 {
 	auto_error dwarfs_error *error = NULL;
 	dwarfs_history *history = NULL;
 	uint32_t count = 0;
-	int ret = 0;
+	int ret = 0, stop;
 
 	for (uint32_t i = 0; i < check->image->section_count; i++)
 		count += check->image->sections[i].type == DWARFS_SECTION_HISTORY;
 	if (count > 1 && check->errors == 0 && check->level > DWARFS_CHECK_METADATA)
 		ret = dwarfs_history_new(check->image, &history, &error);
 	dwarfs_history_free(history);
-	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
-		report_finding(check, DWARFS_FINDING_ERROR, -1, ret,
-			       dwarfs_error_message(error));
-	return ret == DWARFS_ERR_NOMEM ? ret : 0;
+	if (ret >= 0)
+		return 0;
+	if ((stop = stop_unless_damage(check->image, ret, &error, err)) < 0)
+		return stop;
+	report_finding(check, DWARFS_FINDING_ERROR, -1, ret, dwarfs_error_message(error));
+	return 0;
 }
 
 /* A check of integrity that verified less must not pass. */
@@ -426,18 +443,16 @@ int dwarfs_image_check(const dwarfs_image *image, enum dwarfs_check_level level,
 	ret = dw_view_check(image->view, image->block_count, report_rule, &check, NULL);
 	if (ret == DWARFS_ERR_NOMEM)
 		return dw_fail_nomem(err);
-	if (check.errors == 0 && check_values(&check) < 0)
-		return dw_fail_nomem(err);
+	if (check.errors == 0 && (ret = check_values(&check, err)) < 0)
+		return ret;
 	measure_blocks(&check);
 	check_index(&check);
 	if ((ret = check_sections(&check, err)) < 0)
 		return ret;
-	if (check_history(&check) < 0)
-		return dw_fail_nomem(err);
-	if (check.first_code == 0)
-		ret = dw_progress_enter(&check.progress, DWARFS_PHASE_DONE, err);
-	if (ret < 0)
+	if ((ret = check_history(&check, err)) < 0)
 		return ret;
+	if (check.first_code == 0)
+		dw_progress_done(&check.progress);
 	ret = fail_unverified(&check);
 	if (errors_out)
 		*errors_out = check.errors;

@@ -318,13 +318,11 @@ static int open_io(dwarfs_context *context, dwarfs_io *io,
 	dw_image_find_digests(image);
 	if ((ret = dw_salvage_xattrs(image, err)) < 0)
 		return ret;
-	if ((ret = dw_progress_enter(&image->opening->progress, DWARFS_PHASE_DONE, err)) <
-	    0)
-		return ret;
-	dw_opening_free(dw_steal(image->opening));
 	image->slots = dw_calloc(image->block_count, sizeof(*image->slots));
 	if (!image->slots)
 		return dw_fail_nomem(err);
+	dw_progress_done(&image->opening->progress);
+	dw_opening_free(dw_steal(image->opening));
 	if (image->is_lazy && !dw_image_is_v1(image) && image->metadata_stored.bytes &&
 	    (ret = dw_verifier_start(image, err)) < 0)
 		return ret;

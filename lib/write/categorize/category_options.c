@@ -83,6 +83,8 @@ int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,
 
 	if (!builder || !names)
 		return dw_fail_null(err, "builder and names");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	enum categorizer list[CATEGORIZER_COUNT], found;
 	bool is_given[CATEGORIZER_COUNT] = { false };
@@ -115,6 +117,8 @@ int dwarfs_builder_set_incompressible(dwarfs_builder *builder, uint64_t min_inpu
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct categorize_options *options = &builder->options.categorize;
 
@@ -194,6 +198,8 @@ int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct categorize_options *options = &builder->options.categorize;
 	auto_free char *copy = dw_strdup(below_root(path));
@@ -242,6 +248,8 @@ int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 
 	if (!builder || !name)
 		return dw_fail_null(err, "builder and name");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct categorize_options *options = &builder->options.categorize;
 	auto_free char *copy = dw_strdup(name);

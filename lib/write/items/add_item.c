@@ -28,7 +28,7 @@ int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 	int ret;
 
 	if (builder->ran)
-		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has run");
+		return dw_fail_ran(err);
 	if (builder->root_fd >= 0)
 		return dw_fail(err, DWARFS_ERR_INVALID, "there is an input already: '%s'",
 			       builder->root_path);
@@ -46,6 +46,8 @@ int dwarfs_builder_set_spool(dwarfs_builder *builder, const char *directory,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	auto_free char *copy = NULL;
 

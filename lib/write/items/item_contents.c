@@ -161,8 +161,9 @@ static int spool_piece(struct spool_copy *copy, uint64_t limit, struct span piec
 {
 	uint64_t end;
 
-	if (piece.size == 0)
-		return 0;
+	if (!piece.data && piece.size > 0)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "a piece of %zu bytes has NULL as data", piece.size);
 	if (offset < copy->bytes)
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "data for offset %" PRIu64
@@ -173,6 +174,8 @@ static int spool_piece(struct spool_copy *copy, uint64_t limit, struct span piec
 			       "more than the %" PRIu64 " bytes that were announced",
 			       limit);
 	copy->bytes = end;
+	if (piece.size == 0)
+		return 0;
 	return dw_spool_add(copy->spool, piece.data, piece.size, offset, err);
 }
 

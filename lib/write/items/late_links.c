@@ -212,6 +212,8 @@ int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	const struct assembly *assembly = builder->assembly;
 	uint32_t i;

@@ -35,6 +35,8 @@ int dwarfs_builder_set_on_conflict(dwarfs_builder *builder, enum dwarfs_conflict
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if ((int)conflict < DWARFS_CONFLICT_LAST || conflict > DWARFS_CONFLICT_ERROR)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "no such way to settle a conflict: %d", (int)conflict);

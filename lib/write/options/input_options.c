@@ -152,6 +152,8 @@ int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *rule,
 
 	if (!builder || !rule)
 		return dw_fail_null(err, "builder and rule");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct input_options *options = &builder->options.input;
 	int ret;
@@ -167,6 +169,8 @@ int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path, dwarfs_er
 
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct input_options *options = &builder->options.input;
 	auto_free char *copy = dw_strdup(path);
@@ -188,6 +192,8 @@ int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char *name,
 
 	if (!builder || !name)
 		return dw_fail_null(err, "builder and name");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	const char *known;
 
@@ -218,6 +224,8 @@ int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t workers,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (workers > MAX_WORKERS)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32 " workers: at most %d are possible", workers,

@@ -55,6 +55,8 @@ int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (nanoseconds >= DW_NS_PER_SECOND)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32 " nanoseconds: must be below 1000000000",
@@ -71,6 +73,8 @@ int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 
 	if (!builder || !modes)
 		return dw_fail_null(err, "builder and modes");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct mode_change change;
 	int ret = dw_mode_change_parse(modes, &change, err);
@@ -88,6 +92,8 @@ int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask, dwarfs_err
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (umask > 0777)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "umask %" PRIo32 ": must be at most 777", umask);
@@ -102,6 +108,8 @@ int dwarfs_builder_set_time_resolution(dwarfs_builder *builder, uint64_t resolut
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (resolution_ns == 0)
 		return dw_fail(err, DWARFS_ERR_RANGE, "time resolution must be nonzero");
 	if (resolution_ns < DW_NS_PER_SECOND && DW_NS_PER_SECOND % resolution_ns != 0)
@@ -154,6 +162,8 @@ int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include, const c
 
 	if (!builder || !glob)
 		return dw_fail_null(err, "builder and glob");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	return dw_xattr_rules_add(&builder->options.xattrs, include, glob, err);
 }
 
@@ -211,6 +221,8 @@ int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *words,
 
 	if (!builder || !words)
 		return dw_fail_null(err, "builder and words");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct build_packing packing = { 0 };
 
@@ -284,6 +296,8 @@ int dwarfs_builder_add_history_argument(dwarfs_builder *builder, const char *arg
 
 	if (!builder || !argument)
 		return dw_fail_null(err, "builder and argument");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct build_options *options = &builder->options;
 	auto_free char *copy = dw_strdup(argument);
@@ -305,6 +319,8 @@ int dwarfs_builder_set_header(dwarfs_builder *builder, const void *data, size_t 
 
 	if (!builder || (!data && bytes > 0))
 		return dw_fail_null(err, "builder and data");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	auto_buffer struct buffer header = { 0 };
 	int ret = dw_buffer_append(&header, data, bytes, err);
@@ -324,6 +340,8 @@ int dwarfs_builder_set_digests(dwarfs_builder *builder, enum dwarfs_digests_use 
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (use != DWARFS_DIGESTS_AUTO && use != DWARFS_DIGESTS_ALWAYS &&
 	    use != DWARFS_DIGESTS_NEVER)
 		return dw_fail(err, DWARFS_ERR_RANGE, "no such use of digests: %d",

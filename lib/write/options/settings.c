@@ -207,6 +207,8 @@ int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level, dwarfs_err
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (level > DW_MAX_LEVEL)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "invalid compression level %" PRIu32 ": it is 0 to %d",
@@ -222,6 +224,8 @@ int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (bits < MIN_BLOCK_BITS || bits > MAX_BLOCK_BITS)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "block size must be between %d and %d bits, not %" PRIu32,
@@ -238,6 +242,8 @@ int dwarfs_builder_set_codec(dwarfs_builder *builder, enum dwarfs_codec_use use,
 
 	if (!builder || !codec)
 		return dw_fail_null(err, "builder and codec");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct codec_spec spec;
 	int ret;
@@ -263,6 +269,8 @@ int dwarfs_builder_set_category_codec(dwarfs_builder *builder, const char *categ
 
 	if (!builder || !codec)
 		return dw_fail_null(err, "builder and codec");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct settings_override *override;
 	struct codec_spec spec;
@@ -285,6 +293,8 @@ int dwarfs_builder_set_category_order(dwarfs_builder *builder, const char *categ
 
 	if (!builder || !order)
 		return dw_fail_null(err, "builder and order");
+	if (builder->ran)
+		return dw_fail_ran(err);
 
 	struct settings_override *override;
 	struct order_spec spec;
@@ -306,6 +316,8 @@ int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 
 	if (!builder || !order)
 		return dw_fail_null(err, "builder and order");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	return dwarfs_builder_set_category_order(builder, NULL, order, err);
 }
 
@@ -340,6 +352,8 @@ int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	return set_category_number(builder, category, SETTING_WINDOW, bits,
 				   MAX_WINDOW_BITS, "window size", err);
 }
@@ -351,6 +365,8 @@ int dwarfs_builder_set_window_step(dwarfs_builder *builder, const char *category
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	return set_category_number(builder, category, SETTING_STEP, bits, MAX_STEP_BITS,
 				   "window step", err);
 }
@@ -362,6 +378,8 @@ int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *category,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	return set_category_number(builder, category, SETTING_LOOKBACK, blocks,
 				   UINT32_MAX, "lookback", err);
 }
@@ -380,6 +398,8 @@ int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	builder->options.own_limit = bytes;
 	note_memory_limit(&builder->options);
 	return 0;
@@ -392,6 +412,8 @@ int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder, uint64_t by
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	builder->options.process_limit = bytes;
 	note_memory_limit(&builder->options);
 	return 0;
@@ -404,6 +426,8 @@ int dwarfs_builder_set_compress_niceness(dwarfs_builder *builder, int niceness,
 
 	if (!builder)
 		return dw_fail_null(err, "builder");
+	if (builder->ran)
+		return dw_fail_ran(err);
 	if (niceness < 0 || niceness > MAX_NICENESS)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "niceness must be between 0 and %d, not %d", MAX_NICENESS,

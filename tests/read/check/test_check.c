@@ -291,6 +291,66 @@ static void sections_have_their_numbers(void **state)
 	expect_finding(&craft, 2, "has the number 7");
 }
 
+/* -- sources that fail --------------------------------------------------------------- */
+
+struct failing_source {
+	const struct craft *craft;
+	int code; /* of all reads; 0 for none */
+};
+
+static int read_or_fail(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+			dwarfs_error **err, void *user)
+{
+	const struct failing_source *source = user;
+
+	if (source->code < 0)
+		return dwarfs_error_set(err, source->code, 0, "the source is gone");
+	memcpy(buffer, source->craft->bytes.data + offset, bytes);
+	*bytes_out = bytes;
+	return 0;
+}
+
+/* Whatever the source fails with, but for damage, ends the check and is no finding. */
+static void a_source_that_fails_is_no_damage(void **state)
+{
+	static const int ends[] = { DWARFS_ERR_CANCELLED, DWARFS_ERR_ACCESS,
+				    DWARFS_ERR_IO,	  DWARFS_ERR_NO_SPACE,
+				    DWARFS_ERR_NOMEM,	  DWARFS_ERR_NOT_FOUND };
+	auto_craft struct craft craft = { 0 };
+	struct failing_source source = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+	struct findings findings = { 0 };
+	dwarfs_io *io = NULL;
+	uint64_t errors;
+
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	add_history(&craft, 2, 5);
+	craft_index(&craft, 0);
+	source.craft = &craft;
+	assert_int_equal(
+		dwarfs_io_new(read_or_fail, craft.bytes.size, NULL, &source, &io, NULL),
+		0);
+	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, NULL), 0);
+	for (int level = DWARFS_CHECK_CHECKSUMS; level <= DWARFS_CHECK_INTEGRITY; level++)
+		for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+			auto_error dwarfs_error *err = NULL;
+
+			source.code = ends[i];
+			assert_int_equal(dwarfs_image_check(image, level, find, &findings,
+							    NULL, NULL, &err),
+					 ends[i]);
+			assert_int_equal(dwarfs_error_code(err), ends[i]);
+		}
+	assert_int_equal(findings.errors + findings.warnings, 0);
+	source.code = DWARFS_ERR_CORRUPT;
+	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, find,
+					    &findings, NULL, &errors, NULL),
+			 DWARFS_ERR_CORRUPT);
+	assert_true(errors > 1);
+	dwarfs_io_free(io);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +361,7 @@ int main(void)
 		cmocka_unit_test(a_block_has_the_bytes_that_files_need),
 		cmocka_unit_test(large_blocks_are_hashed_in_pieces),
 		cmocka_unit_test(sections_have_their_numbers),
+		cmocka_unit_test(a_source_that_fails_is_no_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
