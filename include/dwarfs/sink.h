@@ -35,7 +35,7 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
  * does; the task of the operation can cancel this wait. If nothing is written, freeing
  * the sink lets processes that wait to read the pipe read its end. Where the path is a symbolic
  * link, the file that it names is replaced, and the link stays; a link to a file that does not
- * exist is refused.
+ * exist is refused with DWARFS_ERR_NOT_FOUND.
  *
  * A temporary file that a killed process left for the same path is removed. If another process
  * replaces or creates the file between this call and the end, the operation fails with

@@ -328,6 +328,8 @@ static const char *of_inputs(const struct settings *s)
 		{ s->debug_filter, "debug-filter" },
 		{ s->hollow, "hollow" },
 		{ s->categorizers, "categorize" },
+		{ s->with_devices, "with-devices" },
+		{ s->with_specials, "with-specials" },
 		{ s->file_hash, "file-hash" },
 		{ s->trust_digests, "trust-digests" },
 		{ s->block_bits != TOOL_DEFAULT && !s->change_block_size,

@@ -244,7 +244,7 @@ static int check_no_link(const char *path, dwarfs_error **err)
 	if (lstat(path, &st) != 0)
 		return 0;
 	return dw_error_at_path(err,
-				dw_fail(err, DWARFS_ERR_EXISTS,
+				dw_fail(err, DWARFS_ERR_NOT_FOUND,
 					"output file '%s' is a symbolic link to a file "
 					"that does not exist",
 					path),

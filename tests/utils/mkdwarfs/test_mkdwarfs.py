@@ -142,6 +142,17 @@ class Usage(cli.Case):
                 self.assertFalse(os.path.exists(self.path("x")))
         self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-l1", "--remove-header"), 0,
                     "--remove-header has no effect")
+        listed = self.write("list", b"a.txt\n")
+        for words, text in ((["-C", "incompressible::null"], "-C (--compression) for the category 'incompressible'"),
+                            (["--order", "pcmaudio/waveform::path"], "--order for the category 'pcmaudio/waveform'"),
+                            (["--categorize=hotness"], "--categorize=hotness has no effect without --hotness-list"),
+                            (["--hotness-list", listed], "has no effect without --categorize=hotness")):
+            self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-fl1", *words), 0, text)
+        for words in (["--categorize=fits,hotness", "--hotness-list", listed], ["-C", "<default>::null"],
+                      ["--categorize", "-C", "incompressible::null"]):
+            result = run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-fl1", *words)
+            self.expect(result, 0)
+            self.assertNotIn("no effect", result.err)
         for words in (["--repack"], ["--trust-digests"], ["--max-unused=50"], ["--remove-header"]):
             result = run("MKDWARFS", "-i", tree, "-i", self.path("x"), "-o", self.path("y"), "-fl1", *words)
             self.expect(result, 0)
@@ -295,6 +306,21 @@ class Files(cli.Case):
         for path in ("missing/x", "tree/a.txt/x"):
             self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", self.path(path)), 1,
                         "cannot open output file")
+            self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", self.path(path), "--dry-run"), 1,
+                        "cannot open output file")
+
+    def test_output_is_a_link(self):
+        """A link is followed; one to a file that does not exist is refused, and stays."""
+        tree = self.tree()
+        os.symlink("there", self.path("link"))
+        for words in ([], ["-f"], ["--dry-run"]):
+            self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("link"), "-l1", *words), 1,
+                        "is a symbolic link to a file that does not exist")
+        self.assertFalse(os.path.exists(self.path("there")))
+        self.write("there", b"old")
+        self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("link"), "-fl1"), 0)
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.expect(run("DWARFSCK", "-q", self.path("there")), 0)
 
     def test_output_is_a_directory(self):
         os.mkdir(self.path("x"))

@@ -435,7 +435,8 @@ class Refused(rewritten.Case):
                       ["--base-trust=none"], ["--repack"], ["--on-conflict=first"],
                       ["--prefix=x"], ["--whiteouts"], ["--strip-components=1"], ["--continue-on-error"],
                       ["--spool-dir", self.dir], ["--debug-filter=all"], ["--hollow"],
-                      ["--categorize"], ["--file-hash=none"], ["--trust-digests"]):
+                      ["--categorize"], ["--with-devices"], ["--with-specials"],
+                      ["--file-hash=none"], ["--trust-digests"]):
             for mode in ("--recompress", "--rebuild-metadata", "--change-block-size"):
                 self.refuse([image], mode, *words, says=words[0].split("=")[0])
         for words in (["--order=path"], ["--window-size=12"], ["--window-step=1"],
