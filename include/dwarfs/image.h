@@ -490,8 +490,8 @@ typedef void (*dwarfs_finding_fn)(enum dwarfs_finding severity, int code, int64_
 
 /**
  * Check an image. The check does not stop at findings. It stops where the source of the image
- * fails for a reason that says nothing of the image: with any code but those of damage, or
- * with DWARFS_ERR_IO of a callback. An IO error of a file is a finding, as of a damaged disk.
+ * fails for a reason that says nothing of the image: with any code but DWARFS_ERR_CORRUPT,
+ * _CHECKSUM, _NOT_IMAGE, _UNSUPPORTED, or _IO of a file or descriptor, which are findings.
  *
  * A library that was built without nettle (see dwarfs_digest_name(): "sha512-256" is not
  * listed) has no SHA-512/256. DWARFS_CHECK_INTEGRITY then verifies XXH3 and decompresses every
@@ -504,8 +504,8 @@ typedef void (*dwarfs_finding_fn)(enum dwarfs_finding severity, int code, int64_
  * @param user        passed to finding
  * @param task        reports the progress, and cancels; may be NULL
  * @param errors_out  receives the number of findings that are errors, also when there are
- *                    some; may be NULL
- * @param err         receives the first error on failure; may be NULL
+ *                    some, but not where the source or the task ends the check; may be NULL
+ * @param err         receives the error whose code is returned; may be NULL
  * @return 0 when there are no errors (there may be warnings); the code of the first
  *         error; the code of the source where that ends the check, whatever was found
  *         before; DWARFS_ERR_UNSUPPORTED if hashes could not be verified, see above;

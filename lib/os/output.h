@@ -17,8 +17,8 @@ struct output;
 int dw_output_create(const char *path, bool overwrite, struct output **output_out,
 		     dwarfs_error **err);
 
-/* For a path where no file is: whether dw_output_create() could make one. */
-int dw_output_check_new(const char *path, dwarfs_error **err);
+/* Whether dw_output_create() could make a file for this path, or replace the one there. */
+int dw_output_check(const char *path, dwarfs_error **err);
 
 /* Write to a descriptor, which stays the caller's. */
 int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err);

@@ -146,8 +146,7 @@ static int inspect_target(dwarfs_sink *sink, const char *path, bool overwrite,
 	int ret;
 
 	if (!real)
-		return errno == ENOMEM ? dw_fail_nomem(err)
-				       : dw_output_check_new(path, err);
+		return errno == ENOMEM ? dw_fail_nomem(err) : dw_output_check(path, err);
 	if ((ret = dw_stat_at(AT_FDCWD, real, &sink->target)) < 0)
 		return dw_output_fail(err, -ret, "cannot open output file", path);
 	type = sink->target.mode & TYPE_MASK;
@@ -156,7 +155,7 @@ static int inspect_target(dwarfs_sink *sink, const char *path, bool overwrite,
 	if (type == TYPE_REGULAR && !overwrite)
 		return dw_output_fail_exists(err, path);
 	sink->has_target = type == TYPE_REGULAR;
-	return 0;
+	return sink->has_target ? dw_output_check(real, err) : 0;
 }
 
 int dwarfs_sink_to_nothing(const char *path, bool overwrite, dwarfs_sink **sink_out,

@@ -634,6 +634,27 @@ public final class Scenarios {
             }
             same("done", phases.get(phases.size() - 1));
         });
+        test("an exception in the last call is thrown, once, and stops nothing", () -> {
+            RuntimeException late = new RuntimeException("late");
+            Path output = folder.resolve("late.dwarfs");
+            Path copy = folder.resolve("late");
+            try (Task task = new Task(progress -> {
+                     if (progress.phase().equals("done")) {
+                         throw late;
+                     }
+                 });
+                 Builder builder = sample().task(task)) {
+                same(late, fails(RuntimeException.class, () -> builder.write(output)));
+                same(late, fails(RuntimeException.class,
+                    () -> Image.open(output, new Image.Options().task(task))));
+                try (Image image = Image.open(output)) {
+                    same(late, fails(RuntimeException.class, () -> image.extract(copy, task)));
+                    same(true, Files.exists(copy));
+                    failsWith(Code.NOT_FOUND,
+                        () -> image.extract(folder.resolve("none").resolve("copy"), task));
+                }
+            }
+        });
         test("another thread cancels", () -> {
             CountDownLatch started = new CountDownLatch(1);
             CountDownLatch cancelled = new CountDownLatch(1);

@@ -38,6 +38,11 @@ def fails(call, *arguments, kind=dwarfs.Error, **options):
     raise Unexpected("nothing was raised")
 
 
+def raise_at_the_end(now):
+    if now.phase == dwarfs.Phase.DONE:
+        raise KeyboardInterrupt
+
+
 @contextlib.contextmanager
 def case(name):
     try:
@@ -241,6 +246,8 @@ with case("export"):
           kind=KeyboardInterrupt)
     same(os.path.exists(FOLDER + "/k.tar"), False)
     fails(image.export, {}, kind=TypeError)
+    fails(image.export, FOLDER + "/k.tar", progress=raise_at_the_end, kind=KeyboardInterrupt)
+    same(b"ustar" in slurp(FOLDER + "/k.tar"), True)
 with case("import"):
     imported, phases = FOLDER + "/i.dwarfs", []
     builder = dwarfs.Builder(level=1)

@@ -321,55 +321,10 @@ static int set_header(dwarfs_builder *builder, const struct settings *s)
 	return 0;
 }
 
-/* Of a list of names with commas. */
-static bool has_categorizer(const struct settings *s, const char *name)
-{
-	const char *list = s->categorizers ? s->categorizers : "";
-	const size_t length = strlen(name);
-
-	while (*list) {
-		const size_t item = strcspn(list, ",");
-
-		if (item == length && strncmp(list, name, length) == 0)
-			return true;
-		list += item + (list[item] == ',');
-	}
-	return false;
-}
-
-/* Options for categories that no file can have. An image that is rewritten, and one that is an
- * input, has its own categories. */
-static void tell_unused_categories(const struct settings *s)
-{
-	char label[TOOL_LABEL_ROOM];
-	size_t i;
-
-	if (s->hotness_list && !has_categorizer(s, "hotness"))
-		tool_log(DWARFS_LOG_WARN,
-			 "--hotness-list has no effect without --categorize=hotness");
-	if (!s->hotness_list && has_categorizer(s, "hotness"))
-		tool_log(DWARFS_LOG_WARN,
-			 "--categorize=hotness has no effect without --hotness-list");
-	for (i = 0; i < s->choice_count && !s->categorizers && !is_rewrite(s); i++) {
-		const struct choice *choice = &s->choices[i];
-
-		if (choice->category && strcmp(choice->category, "<default>") != 0)
-			tool_log(
-				DWARFS_LOG_WARN,
-				"%s for the category '%s' has no effect on files without "
-				"--categorize",
-				tool_option_label(choice->option, label),
-				choice->category);
-	}
-}
-
 int settings_apply(const struct settings *settings, char **argv, dwarfs_builder *builder)
 {
-	if (set_layout(builder, settings) || set_effort(builder, settings) ||
-	    set_codecs(builder, settings) || set_categories(builder, settings) ||
-	    set_choices(builder, settings) || set_attributes(builder, settings) ||
-	    set_history(builder, settings, argv) || set_header(builder, settings))
-		return 1;
-	tell_unused_categories(settings);
-	return 0;
+	return set_layout(builder, settings) || set_effort(builder, settings) ||
+	       set_codecs(builder, settings) || set_categories(builder, settings) ||
+	       set_choices(builder, settings) || set_attributes(builder, settings) ||
+	       set_history(builder, settings, argv) || set_header(builder, settings);
 }

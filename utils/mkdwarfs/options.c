@@ -284,9 +284,8 @@ static int exclude(bool first, const char *name, bool second, const char *other)
 			  other);
 }
 
-static bool has_categorizer(const struct settings *s, const char *name)
+static bool has_categorizer(const struct settings *s, const char *name, size_t length)
 {
-	const size_t length = strlen(name);
 	const char *word;
 
 	for (word = s->categorizers; word; word = strchr(word, ',')) {
@@ -327,6 +326,38 @@ static int check_list(const struct settings *s)
 				: tool_error("--input-list needs one directory as input");
 }
 
+/* Options for categories that no file can have. The part of a category before '/' is its
+ * categorizer. An image that is rewritten, or is an input, has categories of its own. */
+static void tell_unused_categories(const struct settings *s)
+{
+	char label[TOOL_LABEL_ROOM];
+	size_t i;
+
+	if (s->hotness_list && !has_categorizer(s, "hotness", strlen("hotness")))
+		tool_log(DWARFS_LOG_WARN, "--hotness-list has no effect without "
+					  "--categorize=hotness");
+	if (!s->hotness_list && has_categorizer(s, "hotness", strlen("hotness")))
+		tool_log(DWARFS_LOG_WARN, "--categorize=hotness has no effect without "
+					  "--hotness-list");
+	if (s->has_probe &&
+	    !has_categorizer(s, "incompressible", strlen("incompressible")))
+		tool_log(DWARFS_LOG_WARN, "--incompressible-... has no effect without "
+					  "--categorize=incompressible");
+	for (i = 0; i < s->choice_count && !is_rewrite(s); i++) {
+		const struct choice *choice = &s->choices[i];
+		const char *category = choice->category;
+
+		if (category && strcmp(category, "<default>") != 0 &&
+		    !has_categorizer(s, category, strcspn(category, "/")))
+			tool_log(
+				DWARFS_LOG_WARN,
+				"%s for the category '%s' has no effect on files without "
+				"--categorize=%.*s",
+				tool_option_label(choice->option, label), category,
+				(int)strcspn(category, "/"), category);
+	}
+}
+
 static int check_together(struct settings *s)
 {
 	if (!s->inputs.count && !s->input_list)
@@ -337,12 +368,7 @@ static int check_together(struct settings *s)
 	    exclude(s->dry_run, "dry-run", s->debug_filter, "debug-filter") ||
 	    check_stdin(s) || check_list(s) || rewrite_check(s))
 		return 1;
-	if (s->hotness_list && !has_categorizer(s, "hotness"))
-		tool_log(DWARFS_LOG_WARN, "--hotness-list has no effect without "
-					  "--categorize=hotness");
-	if (s->has_probe && !has_categorizer(s, "incompressible"))
-		tool_log(DWARFS_LOG_WARN, "--incompressible-... has no effect without "
-					  "--categorize=incompressible");
+	tell_unused_categories(s);
 	return 0;
 }
 

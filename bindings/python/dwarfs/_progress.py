@@ -9,7 +9,12 @@ from . import _dwarfs
 
 
 class Phase(IntEnum):
-    """What an operation is doing."""
+    """What an operation is doing.
+
+    An exception of a callback stops the operation and is raised. In the last call, of the phase
+    DONE, there is nothing left to stop: what was written stays, and the exception is raised all
+    the same.
+    """
 
     SCAN = _dwarfs.DWARFS_PHASE_SCAN
     HASH = _dwarfs.DWARFS_PHASE_HASH

@@ -251,15 +251,18 @@ static int check_no_link(const char *path, dwarfs_error **err)
 				path);
 }
 
-int dw_output_check_new(const char *path, dwarfs_error **err)
+int dw_output_check(const char *path, dwarfs_error **err)
 {
 	auto_free char *folder = dw_folder_of(path);
+	struct stat st;
+	bool exists;
 
 	if (!folder)
 		return dw_fail_nomem(err);
-	if (access(folder, W_OK | X_OK) != 0)
+	exists = stat(path, &st) == 0;
+	if ((!exists && errno != ENOENT) || access(folder, W_OK | X_OK) != 0)
 		return dw_output_fail(err, errno, "cannot open output file", path);
-	return check_no_link(path, err);
+	return exists ? 0 : check_no_link(path, err);
 }
 
 int dw_output_create(const char *path, bool overwrite, struct output **output_out,

@@ -84,7 +84,7 @@ static int open_new(struct output *output, dwarfs_error **err)
 	return ret < 0 ? dw_fail_errno(err, -ret, "cannot inspect the output") : 0;
 }
 
-int dw_output_check_new(const char *path, dwarfs_error **err)
+int dw_output_check(const char *path, dwarfs_error **err)
 {
 	auto_free char *folder = dw_malloc(folder_length(path) + 2);
 	struct os_stat found;

@@ -307,6 +307,7 @@ static int open_io(dwarfs_context *context, dwarfs_io *io,
 {
 	const int salvage = options ? options->salvage : DWARFS_SALVAGE_OFF;
 	auto_image dwarfs_image *image = NULL;
+	struct opening *opening;
 	int ret;
 
 	if ((ret = dw_image_begin(context, io, options, salvage, &image, err)) < 0 ||
@@ -321,10 +322,13 @@ static int open_io(dwarfs_context *context, dwarfs_io *io,
 	image->slots = dw_calloc(image->block_count, sizeof(*image->slots));
 	if (!image->slots)
 		return dw_fail_nomem(err);
-	dw_progress_done(&image->opening->progress);
-	dw_opening_free(dw_steal(image->opening));
-	if (image->is_lazy && !dw_image_is_v1(image) && image->metadata_stored.bytes &&
-	    (ret = dw_verifier_start(image, err)) < 0)
+	opening = dw_steal(image->opening);
+	if (image->is_lazy && !dw_image_is_v1(image) && image->metadata_stored.bytes)
+		ret = dw_verifier_start(image, err);
+	if (ret == 0)
+		dw_progress_done(&opening->progress);
+	dw_opening_free(opening);
+	if (ret < 0)
 		return ret;
 	*image_out = dw_steal(image);
 	return 0;

@@ -146,8 +146,11 @@ class Usage(cli.Case):
         for words, text in ((["-C", "incompressible::null"], "-C (--compression) for the category 'incompressible'"),
                             (["--order", "pcmaudio/waveform::path"], "--order for the category 'pcmaudio/waveform'"),
                             (["--categorize=hotness"], "--categorize=hotness has no effect without --hotness-list"),
+                            (["--categorize=incompressible", "-C", "fits/image::null"], "--categorize=fits"),
                             (["--hotness-list", listed], "has no effect without --categorize=hotness")):
-            self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-fl1", *words), 0, text)
+            result = run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-fl1", *words)
+            self.expect(result, 0, text)
+            self.assertEqual(result.err.count("no effect"), 1, result.err)
         for words in (["--categorize=fits,hotness", "--hotness-list", listed], ["-C", "<default>::null"],
                       ["--categorize", "-C", "incompressible::null"]):
             result = run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-fl1", *words)
@@ -303,7 +306,8 @@ class Files(cli.Case):
 
     def test_output_cannot_be_opened(self):
         self.tree()
-        for path in ("missing/x", "tree/a.txt/x"):
+        os.chmod(self.path("tree/a.txt"), 0o755)
+        for path in ("missing/x", "tree/a.txt/x", "x" * 300):
             self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", self.path(path)), 1,
                         "cannot open output file")
             self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", self.path(path), "--dry-run"), 1,

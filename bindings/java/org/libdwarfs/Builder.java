@@ -597,6 +597,7 @@ public final class Builder implements AutoCloseable {
         } catch (DwarfsException error) {
             throw Callback.explain(error, include, category, writer, Task.callbackOf(watcher));
         }
+        Task.throwFailure(watcher);
     }
 
     /**

@@ -162,6 +162,7 @@ public final class Comparison implements AutoCloseable {
                     Task.release(task);
                 }
             });
+            Task.throwFailure(task);
         } catch (DwarfsException error) {
             throw Callback.explain(error, Task.callbackOf(task), add);
         } finally {

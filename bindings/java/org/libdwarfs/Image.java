@@ -236,7 +236,14 @@ public final class Image implements AutoCloseable, Iterable<Entry> {
             context = shared == null ? 0 : shared.acquire();
             dwarfsJNI.dwarfs_image_options_set_offset(more, options.offset);
             dwarfsJNI.dwarfs_image_options_set_task(more, task);
-            return new Image(opener.open(context, more), options.context, source);
+            Image image = new Image(opener.open(context, more), options.context, source);
+            try {
+                Task.throwFailure(options.task);
+            } catch (RuntimeException | Error thrown) {
+                image.close();
+                throw thrown;
+            }
+            return image;
         } catch (DwarfsException error) {
             throw Callback.explain(error, source, Task.callbackOf(options.task));
         } finally {
@@ -517,6 +524,7 @@ public final class Image implements AutoCloseable, Iterable<Entry> {
             pointer = handle.acquire();
             watcher = Task.acquire(task);
             dwarfsJNI.dwarfs_image_check(pointer, level.number, reference, watcher);
+            Task.throwFailure(task);
         } catch (DwarfsException error) {
             boolean isCancelled = error.code() == DwarfsException.Code.CANCELLED;
             if (isCancelled || findings.stream().noneMatch(Finding::isError)) {
@@ -545,6 +553,7 @@ public final class Image implements AutoCloseable, Iterable<Entry> {
         try {
             watcher = Task.acquire(task);
             work.with(pointer, watcher);
+            Task.throwFailure(task);
         } catch (DwarfsException error) {
             throw explain(Callback.explain(error, Task.callbackOf(task)));
         } finally {
