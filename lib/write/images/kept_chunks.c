@@ -3,6 +3,8 @@
  * write/images/kept_chunks: the chunks of files whose blocks were kept, at the new places of
  * these blocks.
  */
+#include <stdlib.h>
+
 #include "write/images/kept_blocks.h"
 #include "write/images/needed_blocks.h"
 #include "write/items/assembly.h"
@@ -94,21 +96,71 @@ static int add_content_chunks(struct contents *contents, struct content *content
 	return 0;
 }
 
+/* -- their order ----------------------------------------------------------------------- */
+
+/* Contents, and where the first of their chunks is in the table of their image. */
+struct kept_content {
+	uint32_t image, content;
+	uint64_t first_chunk;
+};
+
+static int compare_kept(const void *left, const void *right)
+{
+	const struct kept_content *a = left, *b = right;
+
+	if (a->first_chunk != b->first_chunk)
+		return a->first_chunk < b->first_chunk ? -1 : 1;
+	return a->content < b->content ? -1 : a->content > b->content;
+}
+
+/* Files are numbered in the order of their chunks (metadata/inode_numbers.c). If all are of one
+ * image, which is rewritten, they keep the order that they have there, usually the storing order:
+ * by path, the metadata of 24 releases of a program takes 1.04 of the bytes. With other inputs
+ * the order is that of the paths: after nine releases were added one by one, it takes 0.99. */
+static size_t list_kept(struct build_run *run, const struct tree *tree,
+			const struct contents *contents, struct kept_content *list)
+{
+	bool is_one_image = true;
+	size_t count = 0;
+
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct content *content = &contents->list[i];
+		const uint32_t inode = content->kept_inode;
+		const struct image_file *file;
+
+		is_one_image &= inode != DW_NONE || content->fragment_count == 0;
+		if (inode == DW_NONE)
+			continue;
+		file = dw_kept_file_of(run, &tree->inodes[inode]);
+		is_one_image &= count == 0 || file->image == list[0].image;
+		list[count++] = (struct kept_content){ file->image, (uint32_t)i,
+						       file->first_chunk };
+	}
+	if (is_one_image)
+		qsort(list, count, sizeof(*list), compare_kept);
+	return count;
+}
+
 int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,
 			      struct contents *contents, const struct kept_blocks *kept,
 			      struct chunks *chunks, dwarfs_error **err)
 {
-	for (size_t i = 0; i < contents->count && kept->image_count > 0; i++) {
-		struct content *content = &contents->list[i];
-		const struct image_file *file;
-		int ret;
+	auto_free struct kept_content *list = NULL;
+	size_t count;
 
-		if (content->kept_inode == DW_NONE)
-			continue;
-		file = dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
-		ret = add_content_chunks(contents, content,
-					 run->assembly->images[file->image], file, kept,
-					 chunks, err);
+	if (kept->image_count == 0 || contents->count == 0)
+		return 0;
+	if (!(list = dw_calloc(contents->count, sizeof(*list))))
+		return dw_fail_nomem(err);
+	count = list_kept(run, tree, contents, list);
+	for (size_t i = 0; i < count; i++) {
+		struct content *content = &contents->list[list[i].content];
+		const struct image_file *file =
+			dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
+		int ret = add_content_chunks(contents, content,
+					     run->assembly->images[list[i].image], file,
+					     kept, chunks, err);
+
 		if (ret < 0)
 			return ret;
 	}

@@ -7,6 +7,7 @@ mode, to each block size, and with each subset of its categories.
 """
 import atexit
 import itertools
+import json
 import os
 import re
 
@@ -140,6 +141,22 @@ class Given(rewritten.Case):
         versions = versions_of(new)
         self.assertEqual(versions[:-1], versions_of(path))
         self.assertIn("v0.15.3", versions[-1]["dwarfs_version"])
+
+    def test_files_keep_their_numbers(self):
+        """Those of the storing order, by which the metadata is smaller; with other inputs, by path."""
+        for name in ("a", "b", "c", "d/e"):
+            self.write("tree/" + name, name.encode() * 100)
+        self.write("tree/empty")
+        listed = self.write("list", b"c\nd/e\nb\na\n")
+        old = self.make("old", [self.path("tree")], "--order=explicit:file=" + listed)
+        new = self.make("new", [old], "--rebuild-metadata")
+        more = self.make("more", [old, self.path("tree/d")])
+        before, rebuilt, merged = (json.loads(metadata_of(image)) for image in (old, new, more))
+        self.assertEqual(rebuilt["dir_entries"], before["dir_entries"])
+        self.assertEqual(rebuilt["chunks"], before["chunks"])
+        self.assertNotEqual(merged["chunks"][:4], before["chunks"])
+        numbers = [entry["inode_num"] for entry in before["dir_entries"]]
+        self.assertNotEqual(numbers, sorted(numbers))
 
     def test_the_summary(self):
         path = tap.data("images", "data.dwarfs")
