@@ -300,6 +300,21 @@ static void drop_section(void *shared, void *item)
 	dw_free(job);
 }
 
+/* A section that salvage has not found: a thread for it takes longer than the check, and a damaged
+ * number announces up to two million of them. */
+static int check_lost_section(struct check *check, struct pool *pool, uint32_t section,
+			      dwarfs_error **err)
+{
+	struct section_job job = { .section = section };
+	int ret;
+
+	if ((ret = dw_pool_finish(pool, err)) == 0 &&
+	    (ret = check_one_section(check, NULL, &job, err)) == 0)
+		ret = section_done(check, &job, err);
+	dwarfs_error_free(job.error);
+	return ret;
+}
+
 static int check_sections(struct check *check, dwarfs_error **err)
 {
 	static const struct pool_ops ops = { .run = check_one_section,
@@ -312,9 +327,14 @@ static int check_sections(struct check *check, dwarfs_error **err)
 	if ((ret = dw_pool_new(&ops, check, workers, workers + 1, &pool, err)) < 0)
 		return ret;
 	for (uint32_t i = 0; i < check->image->section_count; i++) {
-		struct section_job *job = dw_calloc(1, sizeof(*job));
+		struct section_job *job;
 
-		if (!job)
+		if (check->image->sections[i].type == DW_SECTION_LOST) {
+			if ((ret = check_lost_section(check, pool, i, err)) < 0)
+				return ret;
+			continue;
+		}
+		if (!(job = dw_calloc(1, sizeof(*job))))
 			return dw_fail_nomem(err);
 		job->section = i;
 		if ((ret = dw_pool_submit(pool, job, err)) < 0)

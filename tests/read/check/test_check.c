@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <dwarfs/salvage.h>
 #include <dwarfs/walk.h>
 
 #include "read/known.h"
@@ -291,6 +292,54 @@ static void sections_have_their_numbers(void **state)
 	expect_finding(&craft, 2, "has the number 7");
 }
 
+/* -- sections that are lost ---------------------------------------------------------- */
+
+struct in_order {
+	int64_t last, count;
+	bool is_sorted;
+};
+
+static void note_order(enum dwarfs_finding severity, int code, int64_t section,
+		       const char *message, void *user)
+{
+	struct in_order *order = user;
+
+	(void)code;
+	(void)message;
+	if (severity != DWARFS_FINDING_ERROR)
+		return;
+	order->is_sorted &= section > order->last;
+	order->last = section;
+	order->count++;
+}
+
+/* Between sections that are found, the numbers say how many are lost. */
+static void each_lost_section_is_a_finding_in_its_place(void **state)
+{
+	static const uint8_t number[4] = { 3 + 100, 0, 1, 0 }; /* 65,636 are missing */
+	auto_craft struct craft craft = { 0 };
+	struct in_order order = { .last = -1, .is_sorted = true };
+	dwarfs_image *image;
+	uint64_t errors = 0;
+	size_t last;
+
+	(void)state;
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	last = craft.bytes.size;
+	add_history(&craft, 2, 5);
+	memcpy(craft.bytes.data + last + 0x30, number, sizeof(number));
+	craft_rehash(craft.bytes.data, craft.bytes.size);
+	image = open_for_salvage(craft.bytes.data, craft.bytes.size,
+				 DWARFS_SALVAGE_INTACT);
+	assert_true(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, note_order, &order,
+				       NULL, &errors, NULL) < 0);
+	assert_true(order.is_sorted);
+	assert_int_equal(order.count, errors);
+	assert_true(errors >= 65636);
+	dwarfs_image_free(image);
+}
+
 /* -- sources that fail --------------------------------------------------------------- */
 
 struct failing_source {
@@ -361,6 +410,7 @@ int main(void)
 		cmocka_unit_test(a_block_has_the_bytes_that_files_need),
 		cmocka_unit_test(large_blocks_are_hashed_in_pieces),
 		cmocka_unit_test(sections_have_their_numbers),
+		cmocka_unit_test(each_lost_section_is_a_finding_in_its_place),
 		cmocka_unit_test(a_source_that_fails_is_no_damage),
 	};
 
