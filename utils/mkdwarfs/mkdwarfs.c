@@ -135,7 +135,7 @@ static int make_image(const struct settings *s, char **argv)
 	if (code || s->debug_filter)
 		return code;
 
-	summarize(builder, s->dry_run, tool_now_ns() - start);
+	summarize(builder, s, tool_now_ns() - start);
 	if (watch.failures)
 		tool_error("%" PRIu64
 			   " entr%s of archives could not be stored, and %s left out",

@@ -198,7 +198,8 @@ int read_lines(const char *what, const char *path, char ***lines_out, char **tex
 
 /* Print the summary of a successful run: sizes, times and memory; of a dry run, also exact
  * sizes. */
-void summarize(const dwarfs_builder *builder, bool dry_run, uint64_t elapsed_ns);
+void summarize(const dwarfs_builder *builder, const struct settings *settings,
+	       uint64_t elapsed_ns);
 
 /* "now", "epoch", seconds since 1970, or a date and time. Returns 0, or 1 after printing.
  */

@@ -220,7 +220,32 @@ static void tell_dry_run(const dwarfs_builder *builder)
 		 dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_OUT));
 }
 
-void summarize(const dwarfs_builder *builder, bool dry_run, uint64_t elapsed_ns)
+/* Such as one whose paths begin with the name of the input. */
+static void tell_useless_list(const dwarfs_builder *builder,
+			      const struct settings *settings)
+{
+	size_t i;
+
+	if (!settings->hotness_list || !settings->categorizers ||
+	    !strstr(settings->categorizers, "hotness"))
+		return;
+	for (i = 0; i < dwarfs_builder_category_count(builder); i++) {
+		uint64_t in = 0;
+		uint64_t stored = 0;
+		uint64_t packed = 0;
+
+		if (strcmp(dwarfs_builder_category_name(builder, i), "hotness") != 0)
+			continue;
+		dwarfs_builder_category_bytes(builder, i, &in, &stored, &packed);
+		if (in > 0)
+			return;
+	}
+	tool_log(DWARFS_LOG_WARN,
+		 "no path of --hotness-list is a file of the input with contents");
+}
+
+void summarize(const dwarfs_builder *builder, const struct settings *settings,
+	       uint64_t elapsed_ns)
 {
 	size_t i;
 
@@ -232,8 +257,9 @@ void summarize(const dwarfs_builder *builder, bool dry_run, uint64_t elapsed_ns)
 	tell_blocks(builder);
 	for (i = 0; i < dwarfs_builder_category_count(builder); i++)
 		tell_category(builder, i);
-	tell_images(builder, dry_run);
+	tell_useless_list(builder, settings);
+	tell_images(builder, settings->dry_run);
 	tell_costs(builder, elapsed_ns);
-	if (dry_run)
+	if (settings->dry_run)
 		tell_dry_run(builder);
 }

@@ -123,6 +123,17 @@ static const char *below(const char *root, const char *path)
 
 /* -- the order ---------------------------------------------------------------------- */
 
+/* Such as one whose paths begin with the name of the input. An input has several streams. */
+static void tell_useless(struct build_run *run, const struct order_spec *spec)
+{
+	if (spec->path_count == 0 || run->useless_order == spec)
+		return;
+	run->useless_order = spec;
+	dw_log(run->context, DWARFS_LOG_WARN,
+	       "no path of the explicit order is in the input; the first one is '%s'",
+	       spec->paths[0]);
+}
+
 static int sort_explicit(const struct order_input *input, uint32_t *numbers, size_t count,
 			 dwarfs_error **err)
 {
@@ -131,6 +142,7 @@ static int sort_explicit(const struct order_input *input, uint32_t *numbers, siz
 	auto_free char *root = dw_real_path(input->run->root_path);
 	auto_free uint32_t *directory_of = NULL;
 	auto_free uint32_t *ranks = NULL;
+	bool is_useless = true;
 	int ret;
 
 	if (!root && errno == ENOMEM)
@@ -153,11 +165,14 @@ static int sort_explicit(const struct order_input *input, uint32_t *numbers, siz
 		entry = find_path_entry(tree, directory_of, path);
 		if (entry == DW_NONE)
 			continue;
+		is_useless = false;
 		content = tree->inodes[tree->entries[entry].inode].content;
 		if (content != DW_NONE)
 			ranks[tree->inodes[input->contents->list[content].inode].entry] =
 				(uint32_t)i;
 	}
+	if (is_useless)
+		tell_useless(input->run, spec);
 	return dw_order_by_rank(input, ranks, numbers, count, err);
 }
 

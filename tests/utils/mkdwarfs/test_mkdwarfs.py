@@ -646,6 +646,21 @@ class Image(cli.Case):
             lines = run("DWARFSCK", "--checksum=xxh3-64", "-n", "1", image).out.splitlines()
             self.assertEqual([line.split("  ")[1] for line in lines], paths)
 
+    def test_lists_of_other_paths(self):
+        """A list with paths that the input has not, such as with the name of the input before them."""
+        tree = self.tree()
+        for text, warns in ((b"tree/a.txt\nnone\n", True), (b"none\na.txt\n", False), (b"", False)):
+            listed = self.write("list", text)
+            result = run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-fl1", "--order=explicit:file=" + listed)
+            self.expect(result, 0)
+            self.assertEqual(result.err.count("no path of the explicit order is in the input"), warns, result.err)
+            if not text:
+                continue
+            result = run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-fl1", "--categorize=hotness",
+                         "--hotness-list", listed)
+            self.expect(result, 0)
+            self.assertEqual("no path of --hotness-list" in result.err, warns, result.err)
+
     def test_owner_group_time(self):
         tree = self.tree()
         image = self.pack("--set-owner", "70000", "--set-group=4000000000",
