@@ -52,7 +52,7 @@ struct build_run {
 	uint64_t *counts;
 	struct category_total *totals;		/* by category */
 	const struct stream_settings *settings; /* by category */
-	const struct order_spec *useless_order; /* reported: no path of its list is in the input */
+	const struct order_spec *useless_order; /* its list fits no path; reported */
 };
 
 /* Settings of a category in this run. */
