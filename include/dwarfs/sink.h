@@ -111,8 +111,9 @@ DWARFS_API int dwarfs_sink_new(dwarfs_sink_write_fn write, dwarfs_io_close_fn cl
  * @param overwrite  whether an existing regular file would be replaced
  * @param sink_out   receives the sink; free it with dwarfs_sink_free()
  * @param err        receives the details on failure; may be NULL
- * @return 0; or a code as of dwarfs_sink_open(), also where the directory of the path does not
- *         exist or must not be written
+ * @return 0; DWARFS_ERR_EXISTS; DWARFS_ERR_INVALID, _ACCESS, _NOT_FOUND, _NOT_DIR, _IS_DIR or _IO
+ *         as dwarfs_sink_open(), also where the directory of the path does not exist or must not
+ *         be written; DWARFS_ERR_NOMEM
  *
  * Threads: any. Since 0.1.
  */
