@@ -97,9 +97,10 @@ module Dwarfs
     #
     # The block is called with a path, a mode and a size, and says whether to include it;
     # progress is called with a Hash. What they raise ends the run, leaves no image (except in the
-    # last call of progress, when it is complete), and is raised; break, throw and return out of them end it, too. They may leave their fiber: the run
-    # waits until it is resumed, and if it never is, its handles stay open. cancel is called with
-    # each entry and report, and says whether to stop.
+    # last call of progress, when it is complete), and is raised; break, throw and return out of
+    # them end it, too. They may leave their fiber: the run waits until it is resumed, and if it
+    # never is, its handles stay open. cancel is called with each entry and report, and says
+    # whether to stop.
     def pack(input, output, overwrite: false, progress: nil, cancel: nil, **options, &include)
       Run.new(progress, cancel, include).start do |run|
         builder = run.builder(**options)

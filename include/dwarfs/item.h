@@ -184,8 +184,8 @@ DWARFS_API int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_
  * overlap; the ranges between them, before the first and after the last one are holes.
  *
  * @param data_out    receives the bytes; they must be valid until the next call
- * @param bytes_out   receives how many; a piece of 0 bytes ends at its offset, and so can
- *                    end a file with a hole
+ * @param bytes_out   receives how many; with 0, the file reaches at least to the offset, so that
+ *                    it can end with a hole
  * @param offset_out  receives their offset in the file, in bytes; if not set, they follow
  *                    the previous piece
  * @param err         receives the reason of a failure; may be NULL

@@ -111,7 +111,7 @@ static void pieces_make_a_file_with_holes(void **state)
 	end(image, &bytes);
 }
 
-/* The crate reads no holes; such a file is one of an image that only this library reads. */
+/* So a file can end with a hole whose size was not announced. */
 static void an_empty_piece_ends_at_its_offset(void **state)
 {
 	static const struct piece hole_at_end[] = { { 0, "first" }, { 1 << 20, "" } },

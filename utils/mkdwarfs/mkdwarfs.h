@@ -196,6 +196,9 @@ int read_file(const char *what, const char *path, char **data_out, size_t *bytes
 /* Its lines, without empty ones, likewise; free lines and text. */
 int read_lines(const char *what, const char *path, char ***lines_out, char **text_out);
 
+/* Whether --categorize names this categorizer, given by its first bytes. */
+bool has_categorizer(const struct settings *settings, const char *name, size_t length);
+
 /* Print the summary of a successful run: sizes, times and memory; of a dry run, also exact
  * sizes. */
 void summarize(const dwarfs_builder *builder, const struct settings *settings,

@@ -284,7 +284,7 @@ static int exclude(bool first, const char *name, bool second, const char *other)
 			  other);
 }
 
-static bool has_categorizer(const struct settings *s, const char *name, size_t length)
+bool has_categorizer(const struct settings *s, const char *name, size_t length)
 {
 	const char *word;
 

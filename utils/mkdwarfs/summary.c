@@ -226,8 +226,8 @@ static void tell_useless_list(const dwarfs_builder *builder,
 {
 	size_t i;
 
-	if (!settings->hotness_list || !settings->categorizers ||
-	    !strstr(settings->categorizers, "hotness"))
+	if (!settings->hotness_list ||
+	    !has_categorizer(settings, "hotness", strlen("hotness")))
 		return;
 	for (i = 0; i < dwarfs_builder_category_count(builder); i++) {
 		uint64_t in = 0;

@@ -100,8 +100,8 @@ static int add_content_chunks(struct contents *contents, struct content *content
 
 /* Contents, and where the first of their chunks is in the table of their image. */
 struct kept_content {
-	uint32_t image, content;
 	uint64_t first_chunk;
+	uint32_t content;
 };
 
 static int compare_kept(const void *left, const void *right)
@@ -120,6 +120,7 @@ static int compare_kept(const void *left, const void *right)
 static size_t list_kept(struct build_run *run, const struct tree *tree,
 			const struct contents *contents, struct kept_content *list)
 {
+	uint32_t image = DW_NONE;
 	bool is_one_image = true;
 	size_t count = 0;
 
@@ -132,9 +133,9 @@ static size_t list_kept(struct build_run *run, const struct tree *tree,
 		if (inode == DW_NONE)
 			continue;
 		file = dw_kept_file_of(run, &tree->inodes[inode]);
-		is_one_image &= count == 0 || file->image == list[0].image;
-		list[count++] = (struct kept_content){ file->image, (uint32_t)i,
-						       file->first_chunk };
+		is_one_image &= image == DW_NONE || file->image == image;
+		image = file->image;
+		list[count++] = (struct kept_content){ file->first_chunk, (uint32_t)i };
 	}
 	if (is_one_image)
 		qsort(list, count, sizeof(*list), compare_kept);
@@ -158,7 +159,7 @@ int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,
 		const struct image_file *file =
 			dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
 		int ret = add_content_chunks(contents, content,
-					     run->assembly->images[list[i].image], file,
+					     run->assembly->images[file->image], file,
 					     kept, chunks, err);
 
 		if (ret < 0)

@@ -15,9 +15,9 @@ public final class Task implements AutoCloseable {
 
     /**
      * @param progress called regularly by the thread that runs the operation; an exception in it
-     *     stops the operation, which throws it. After the last call, once all is done, there is nothing
-     *     left to stop: what was written stays, and the operation throws all the same. May be
-     *     null
+     *     stops the operation, which throws it. After the last call, once all is done, there is
+     *     nothing left to stop: what was written stays, and the operation throws all the same.
+     *     May be null
      */
     public Task(Consumer<Progress> progress) throws DwarfsException {
         handle = new Handle("task", dwarfsJNI.dwarfs_task_new(),
